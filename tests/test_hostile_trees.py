@@ -341,7 +341,7 @@ def test_oblique_splits_take_any_table(settings) -> None:
         model = DecisionTreeClassifier(splitter="oblique", categorical_features=[4], **settings)
         assert answer(model, given, TWO).score(given, TWO) == 1.0
     for refused in ({"max_features": 2}, {"max_bins": 5}, {"monotonic_cst": [1, 0, 0, 0, 0]}):
-        with pytest.raises(ValueError, match=f"does not go with {next(iter(refused))}"):
+        with pytest.raises(ValueError, match=f"cannot be combined with {next(iter(refused))}"):
             DecisionTreeClassifier(splitter="oblique", **refused).fit(data, TWO)
 
 
@@ -530,7 +530,7 @@ REFUSED = [
     ("y contains infinity", given(y=np.full(80, np.inf), criterion="squared_error")),
     ("y contains NaN", given(y=np.full(80, np.nan), criterion="absolute_error")),
     ("negative", given(y=LINE, criterion="poisson")),
-    ("all are zero", given(y=np.zeros(80), criterion="poisson")),
+    ("are zero", given(y=np.zeros(80), criterion="poisson")),
     ("above zero", given(y=np.zeros(80), criterion="gamma")),
     ("zero for all rows", given(weight=np.zeros(80))),
     ("negative at row 0", given(weight=np.full(80, -1.0))),

@@ -105,7 +105,7 @@ PART = (*PREPARED, "parts_")
         ("tree of classes", put("fitted", "classes_", np.arange(2)), "n_classes_"),
         ("tree of classes", put("fitted", "n_features_in_", 1), "feature that is not there"),
         ("tree of categories", put(*TREE, "set_start", 0, 2**62), "beyond"),
-        ("tree of categories", put(*TREE, "set_size", slice(None), 2**39), "longer than"),
+        ("tree of categories", put(*TREE, "set_size", slice(None), 2**39), "ends after the end"),
         ("tree of many branches", put(*TREE, "branches", slice(None), 99), "no branch"),
         ("tree, oblique", put(*TREE, "set_start", slice(None), 5), "no coefficients"),
         ("tree of names", put("fitted", "feature_names_in_", np.array(["a"], object)), "entries"),

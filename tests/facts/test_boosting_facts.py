@@ -36,7 +36,7 @@ def test_ten_points(three) -> None:
     assert isinstance(facts, BoostingFacts)
     assert (facts.n_rounds, facts.n_rounds_run, facts.n_members) == (3, 3, 3)
     assert facts.outcome == "complete"
-    assert facts.outcome_in_words == "as many rounds as were asked for"
+    assert facts.outcome_in_words == "all rounds were made"
     assert (facts.algorithm, facts.learner) == ("samme", "DecisionTreeClassifier")
     assert facts.learner_parameters["criterion"] == "error"
     assert facts.betas.round(2).tolist() == [0.42, 0.65, 0.92]
@@ -188,7 +188,7 @@ def test_a_rule_without_a_question() -> None:
 @pytest.mark.parametrize(
     ("model", "match"),
     [
-        (AdaBoostClassifier(algorithm="gentle", n_estimators=2), "adds numbers"),
+        (AdaBoostClassifier(algorithm="gentle", n_estimators=2), "add numbers"),
         (AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=2), "of 7 nodes"),
         (
             AdaBoostClassifier(KNeighborsClassifier(), n_estimators=2, random_state=0),

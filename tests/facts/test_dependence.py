@@ -172,7 +172,7 @@ def test_missing_cells_are_not_asked_about(numbers):
 def test_refusals_say_what_to_do(numbers):
     X, y = numbers
     model = LinearRegression().fit(X, y)
-    with pytest.raises(ValueError, match="features holds 9, but X has 4 columns"):
+    with pytest.raises(ValueError, match="features contains 9, but X has 4 columns"):
         partial_dependence_facts(model, X, [9])
     with pytest.raises(ValueError, match="n_grid must be"):
         partial_dependence_facts(model, X, [0], n_grid=1)

@@ -575,7 +575,7 @@ def test_heirs_are_known() -> None:
 def test_other_data_than_those_of_fit() -> None:
     with pytest.raises(InvalidDataError, match="not rows of X"):
         describe(fitted("SVC"), MOONS + 1.0, SIDES)
-    with pytest.raises(InvalidDataError, match="X but no y"):
+    with pytest.raises(InvalidDataError, match="X without y"):
         describe(fitted("SVC"), MOONS)
 
 

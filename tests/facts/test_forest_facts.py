@@ -296,7 +296,7 @@ def test_what_is_not_known_is_refused() -> None:
         describe(RandomForestClassifier())
     with pytest.raises(NotFittedError):
         describe(BaggingRegressor())
-    with pytest.raises(TypeError, match=r"describe knows .*BaggingClassifier, .* of margrove"):
+    with pytest.raises(TypeError, match=r"describe takes .*BaggingClassifier, .* of margrove"):
         describe(Stranger(2).fit(IRIS, SPECIES))
 
 
@@ -327,7 +327,7 @@ def test_without_a_curve_one_is_told_what_to_do() -> None:
         out_of_bag_curve(forest_of("hard"))
     with pytest.raises(ValueError, match="Fit it with bootstrap=True and oob_score=True"):
         out_of_bag_curve(forest_of("extra"))
-    with pytest.raises(ValueError, match="a part or a sum of forests has none"):
+    with pytest.raises(ValueError, match="Slices and sums of forests have no curve"):
         out_of_bag_curve(forest_of("classes")[:5])
     with pytest.raises(TypeError, match="random forest with max_features=None"):
         out_of_bag_curve(bag_of("trees"))
@@ -435,7 +435,7 @@ def test_targets_and_limits_of_planes() -> None:
     plane = proximity_plane(forest_of("numbers"), IRIS[:, :3], WIDTHS)
     assert np.array_equal(plane.targets, WIDTHS)
     assert (plane.codes, plane.classes) == (None, ())
-    with pytest.raises(ValueError, match=r"the limit is 5000. Take some of them: X\[::2\]"):
+    with pytest.raises(ValueError, match=r"the limit is 5000. Use some of them: X\[::2\]"):
         proximity_plane(forest_of("classes"), np.zeros((5001, 4)))
     with pytest.raises(InvalidDataError, match="not among the classes"):
         proximity_plane(forest_of("classes"), IRIS[:1], ["rose"])
@@ -463,7 +463,7 @@ def test_intervals_are_those_of_the_forest_in_order() -> None:
 
 
 def test_intervals_that_cannot_be_are_refused() -> None:
-    with pytest.raises(TypeError, match="tells classes"):
+    with pytest.raises(TypeError, match="predicts classes"):
         interval_coverage(forest_of("classes"), IRIS)
     with pytest.raises(ValueError, match=r"Fit with oob_score=True"):
         interval_coverage(forest_of("extra numbers"), IRIS[:, :3])

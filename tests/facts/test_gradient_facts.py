@@ -67,7 +67,7 @@ def test_three_classes(flowers) -> None:
     assert told.loss_at_end == pytest.approx(log_loss(LABELS, flowers.predict_proba(IRIS)))
     assert told.loss_of_rows == pytest.approx(told.loss_at_end)
     assert (told.best_round, told.validation_score) == (None, None)
-    assert told.outcome_in_words == "as many rounds as were asked for"
+    assert told.outcome_in_words == "all rounds were made"
     assert np.array_equal(told.importances, flowers.feature_importances_)
     assert told.strongest[0].index == int(np.argmax(told.importances))
     assert describe(flowers).loss_of_rows is None
@@ -99,7 +99,7 @@ def test_rounds_cut_short_are_explained() -> None:
     model = HistGradientBoostingRegressor(max_iter=10_000, max_time=1e-9)
     with pytest.warns(UserWarning, match="max_time"):
         model.fit(X, Y)
-    assert describe(model).outcome_in_words == "the time was up"
+    assert describe(model).outcome_in_words == "max_time was reached"
 
 
 def test_importances_say_what_they_are(numbers) -> None:
@@ -299,7 +299,7 @@ def test_stages_say_what_the_model_said() -> None:
 
 def test_stages_want_numbers_over_one_number(numbers, flowers) -> None:
     for model, rows, y in ((numbers, FRAME, Y), (flowers, IRIS, LABELS)):
-        with pytest.raises(ValueError, match="one feature that is a number"):
+        with pytest.raises(ValueError, match="one feature, which is a number"):
             gradient_stages(model, rows, y)
     x = FRAME[["width"]].assign(width=lambda own: np.where(own.width > 1, np.nan, own.width))
     model = HistGradientBoostingRegressor(max_iter=3).fit(x, Y)

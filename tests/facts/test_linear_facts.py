@@ -280,7 +280,7 @@ def test_weights_of_rows_are_remembered() -> None:
 
 
 def test_a_proof_needs_both_x_and_y() -> None:
-    with pytest.raises(InvalidDataError, match="X but no y"):
+    with pytest.raises(InvalidDataError, match="X without y"):
         describe(fitted("hinge"), MOONS)
 
 

@@ -204,7 +204,7 @@ def test_residuals_of_one_row_and_refusals(two_clouds):
     X, y = two_clouds
     model = LinearRegression().fit(X, np.arange(100.0))
     assert residual_facts(model, X[:1], [3.0]).r2 is None
-    with pytest.raises(TypeError, match="tells classes"):
+    with pytest.raises(TypeError, match="predicts classes"):
         residual_facts(GaussianNB().fit(X, y), X, y)
     with pytest.raises(TypeError, match="2 outputs"):
         residual_facts(LinearRegression().fit(X, X), X, X)

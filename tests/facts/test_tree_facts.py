@@ -191,7 +191,7 @@ def test_classes_of_several_outputs_are_told_apart() -> None:
 def test_what_is_no_fitted_tree_is_refused() -> None:
     with pytest.raises(NotFittedError):
         describe(DecisionTreeClassifier())
-    with pytest.raises(TypeError, match=r"describe knows .* DecisionTreeClassifier, .* SVR"):
+    with pytest.raises(TypeError, match=r"describe takes .* DecisionTreeClassifier, .* SVR"):
         describe(Stranger().fit(IRIS, SPECIES))
 
 
@@ -393,9 +393,9 @@ def test_intervals_ascend_and_unasked_features_do_not_count() -> None:
 
 
 def test_trees_without_few_features_have_no_regions() -> None:
-    with pytest.raises(ValueError, match=r"asks 3 of 4 features.*decision_boundary"):
+    with pytest.raises(ValueError, match=r"splits by 3 of 4 features.*decision_boundary"):
         tree_regions(DecisionTreeClassifier().fit(IRIS, SPECIES))
-    with pytest.raises(ValueError, match="one output, and this tree has 2"):
+    with pytest.raises(ValueError, match=r"one output\. Got 2"):
         tree_regions(fitted("two targets"))
     with pytest.raises(ValueError, match="subset splits"):
         tree_regions(DecisionTreeClassifier().fit(DAYS.iloc[:, :2], PLAYED))
@@ -520,7 +520,7 @@ def test_columns_without_thresholds() -> None:
     frame = DAYS.assign(degrees=np.arange(14.0))
     (curve,) = gain_curves(frame, PLAYED).curves
     assert (curve.feature, curve.index) == ("degrees", 4)
-    with pytest.raises(ValueError, match="outlook holds categories"):
+    with pytest.raises(ValueError, match="outlook has categories"):
         gain_curves(frame, PLAYED, feature="outlook")
     with pytest.raises(ValueError, match="All columns of X are categories"):
         gain_curves(DAYS, PLAYED)
@@ -586,5 +586,5 @@ def test_a_fitted_tree_is_pruned_as_it_is() -> None:
 
 @pytest.mark.parametrize("model", [SVC(), DecisionTreeClassifier, "tree"])
 def test_only_trees_are_pruned(model) -> None:
-    with pytest.raises(TypeError, match="One of margrove's decision trees is needed"):
+    with pytest.raises(TypeError, match="model must be a decision tree of margrove"):
         pruning_errors(model, MOONS, SIDES, MOONS, SIDES)

@@ -373,7 +373,7 @@ def test_sql_refuses_what_it_cannot_say() -> None:
     for columns in (["a", "b"], "abc", ["a", "a", "b"]):
         with pytest.raises(ValueError, match="column"):
             export_sql(model, columns=columns)
-    with pytest.raises(ValueError, match="'sky', which is no feature"):
+    with pytest.raises(ValueError, match="'sky', which is not a feature"):
         export_sql(model, columns={"sky": "a"})
     for name in ("a\0b", "\ud800", "", 3):
         with pytest.raises(ValueError, match=r"SQL cannot|must be a string"):
@@ -576,9 +576,9 @@ def test_what_is_no_tree_is_refused(node, field, wrong, message) -> None:
 @pytest.mark.parametrize(
     ("field", "wrong", "message"),
     [
-        ("format", "another tree", "no tree of margrove"),
-        ("format", None, "no tree of margrove"),
-        ("version", 2, "reads up to 1"),
+        ("format", "another tree", "not a tree of margrove"),
+        ("format", None, "not a tree of margrove"),
+        ("version", 2, "reads formats up to 1"),
         ("version", 0, "\"version\""),
         ("version", "1", "\"version\""),
         ("version", True, "\"version\""),

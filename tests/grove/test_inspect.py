@@ -167,7 +167,7 @@ def test_leaf_probabilities() -> None:
         6: {"no": 0.0, "yes": 1.0},
         7: {"no": 1.0, "yes": 0.0},
     }
-    with pytest.raises(TypeError, match="Only the leaves of a classifier"):
+    with pytest.raises(TypeError, match="leaf_probabilities takes a classifier"):
         leaf_probabilities(squares())
 
 

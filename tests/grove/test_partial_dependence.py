@@ -260,7 +260,7 @@ def test_names_and_labels() -> None:
     assert both.grid[1].tolist() == ["r", None]
     with pytest.raises(InvalidDataError, match="X of partial_dependence has no rows"):
         partial_dependence(model, frame[:0], "size")
-    with pytest.raises(InvalidDataError, match="'x', which is none of the labels of colour"):
+    with pytest.raises(InvalidDataError, match="'x', which is not a label of colour"):
         partial_dependence(model, frame, "colour", grid=["x"])
 
 

@@ -525,7 +525,7 @@ def test_losses_name_what_does_not_fit() -> None:
         validation_losses(model.arrays_, XOR, PARITY[:3], is_class=True)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         validation_losses(model, XOR, PARITY[:3])
-    with pytest.raises(ValueError, match=r"n_classes must have .* 2 in all"):
+    with pytest.raises(ValueError, match=r"n_classes must have .* sum must be 2"):
         validation_losses(model.arrays_, XOR, PARITY, is_class=True, n_classes=[3])
 
 

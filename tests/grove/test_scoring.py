@@ -26,13 +26,13 @@ POOL = np.array([-np.inf, -1e300, -2.5, -1.0, -0.0, 0.1, 0.25, 1.0, 3.0, 1e300, 
 
 
 @pytest.fixture(params=["walk", "tables"])
-def way(request, monkeypatch):
-    """Both ways to the same sums, for any number of rows; the other one is closed."""
+def method(request, monkeypatch):
+    """Both methods, for any number of rows; the other one is disabled."""
     if request.param == "walk":
-        monkeypatch.setattr(scoring, "_QUESTIONS_OF_A_WALK", 0)
-        monkeypatch.setattr(scoring, "answer", None)
+        monkeypatch.setattr(scoring, "_SPLITS_OF_A_WALK", 0)
+        monkeypatch.setattr(scoring, "look_up", None)
     else:
-        monkeypatch.setattr(scoring, "_QUESTIONS_OF_A_WALK", 10**9)
+        monkeypatch.setattr(scoring, "_SPLITS_OF_A_WALK", 10**9)
         monkeypatch.setattr(scoring, "_COLUMNS_OF_A_WALK", 10**9)
         monkeypatch.setattr(scoring, "_ROWS_FOR_TABLES", 1)
         monkeypatch.setattr(scoring, "walk", None)
@@ -91,37 +91,37 @@ def agrees(rounds, X, *, n_categories=N_CATEGORIES, start=(0.5,), rows=None):
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 40])
-def test_a_few_rows(way, n) -> None:
+def test_a_few_rows(method, n) -> None:
     agrees(random_rounds(n, [1, 2, 3, 8, 12]), random_rows(n, n))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 31, 32, 33, 63, 64, 65, 100, 255])
-def test_trees_of_all_sizes(way, size) -> None:
+def test_trees_of_all_sizes(method, size) -> None:
     agrees(random_rounds(size, [size] * 5), random_rows(size, 150))
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_trees_of_different_sizes(way, seed) -> None:
+def test_trees_of_different_sizes(method, seed) -> None:
     sizes = np.random.default_rng(seed).integers(1, 80, size=12)
     agrees(random_rounds(seed, sizes), random_rows(seed, 70))
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 1.0])
-def test_missing_values(way, missing) -> None:
+def test_missing_values(method, missing) -> None:
     agrees(random_rounds(1, [20] * 6), random_rows(1, 100, missing=missing))
 
 
 @pytest.mark.nojit
-def test_more_thresholds_than_a_byte_tells_apart(way) -> None:
+def test_more_thresholds_than_a_byte_tells_apart(method) -> None:
     pool = np.random.default_rng(0).normal(size=3000)
     trees = random_rounds(2, [30] * 40, pool=pool, features=range(2))
     found = agrees(trees, random_rows(2, 20, pool=pool))
-    if way == "tables":
+    if method == "tables":
         assert np.bincount(found._bits.columns.feature)[:2].min() >= 3
 
 
 @pytest.mark.nojit
-def test_every_threshold_of_a_full_column(way) -> None:
+def test_every_threshold_of_a_full_column(method) -> None:
     """254 of them, and values on and next to each."""
     cuts = np.arange(254.0)
     rng = np.random.default_rng(3)
@@ -132,32 +132,32 @@ def test_every_threshold_of_a_full_column(way) -> None:
     edges = np.concatenate([cuts[::9], [0.0, 252.0, 253.0]])
     X = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), [np.nan]])
     found = agrees(trees, X[:, None], n_categories=np.zeros(1, int))
-    if way == "tables":
+    if method == "tables":
         assert found._bits.columns.feature.tolist() == [0]
 
 
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 64, 254, 255, 256, 700])
-def test_categories(way, count) -> None:
+def test_categories(method, count) -> None:
     """Those that a byte cannot hold are walked, and unknown ones go where missing ones go."""
     n_categories = np.array([count, 0])
     trees = random_rounds(4, [1, 10, 40], n_categories=n_categories, features=[0, 0, 1])
     X = random_rows(4, 200, n_categories=n_categories)
     X[:5, 0] = count + np.arange(5)
     found = agrees(trees, X, n_categories=n_categories)
-    if way == "tables":
+    if method == "tables":
         assert (np.diff(found._bits.first) == ([1, 1, 2] if count <= 255 else [1, 0, 0])).all()
 
 
 @pytest.mark.nojit
-def test_large_trees_among_small_ones(way, monkeypatch) -> None:
+def test_large_trees_among_small_ones(method, monkeypatch) -> None:
     monkeypatch.setattr(leaf_bits, "_MOST_LEAVES", 10)
     found = agrees(random_rounds(5, [3, 11, 10, 30, 1], 2), random_rows(5, 20), start=(1.0, -1.0))
-    if way == "tables":
+    if method == "tables":
         assert np.diff(found._bits.first).tolist() == [1, 1, 0, 0, 1, 1, 0, 0, 1, 1]
 
 
 @pytest.mark.nojit
-def test_several_scores_and_rounds_in_part(way) -> None:
+def test_several_scores_and_rounds_in_part(method) -> None:
     trees, X = random_rounds(6, [5, 9, 2, 17], 3), random_rows(6, 30)
     start = (0.1, 0.2, 0.3)
     found = agrees(trees, X, start=start)
@@ -172,13 +172,13 @@ def test_several_scores_and_rounds_in_part(way) -> None:
 
 
 @pytest.mark.parametrize("n", [1023, 1024, 1025, 2500])
-def test_many_rows(way, n) -> None:
+def test_many_rows(method, n) -> None:
     agrees(random_rounds(7, [31, 40, 7]), random_rows(7, n))
 
 
-def test_threads_change_nothing(way, monkeypatch) -> None:
-    monkeypatch.setattr(scoring, "_SHARED", 0)
-    monkeypatch.setattr(scoring, "_AT_ONCE", 0)
+def test_threads_change_nothing(method, monkeypatch) -> None:
+    monkeypatch.setattr(scoring, "_WORK_FOR_THREADS", 0)
+    monkeypatch.setattr(scoring, "_WORK_OF_A_TILE", 0)
     trees, X = random_rounds(8, [31, 12, 33], 2), random_rows(8, 5000)
     tiles = []
     run_tiles = scoring.run_tiles
@@ -193,7 +193,7 @@ def test_threads_change_nothing(way, monkeypatch) -> None:
     assert np.array_equal(one[:, -100:], plain.scores(trees, X[-100:], N_CATEGORIES, (0.0, 0.0)))
 
 
-def test_floats_of_32_bits_are_compared_as_they_are(way) -> None:
+def test_floats_of_32_bits_are_compared_as_they_are(method) -> None:
     rng = np.random.default_rng(9)
     X = rng.normal(size=(300, 3)).astype(np.float32)
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -204,7 +204,7 @@ def test_floats_of_32_bits_are_compared_as_they_are(way) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sparse_rows(way, dtype, monkeypatch) -> None:
+def test_sparse_rows(method, dtype, monkeypatch) -> None:
     rng = np.random.default_rng(10)
     X = np.where(rng.random((500, 6)) < 0.3, np.round(rng.normal(size=(500, 6)), 1), 0.0)
     X[rng.random(X.shape) < 0.05] = np.nan
@@ -249,17 +249,17 @@ def test_pickles_are_made_of_trees() -> None:
     X = random_rows(12, 30)
     again = pickle.loads(pickle.dumps(found))
     assert np.array_equal(again.scores(X), found.scores(X))
-    assert not again._arena.links.flags.writeable
+    assert not again._joined.links.flags.writeable
 
 
 UNSOUND = {
-    "a link leads nowhere": lambda nodes: nodes.__setitem__(2 * 8 + 1, 8 | 1 << MISSING_AT),
+    "a link is invalid": lambda nodes: nodes.__setitem__(2 * 8 + 1, 8 | 1 << MISSING_AT),
     "a child does not come after": lambda nodes: nodes.__setitem__(2 * 8 + 1, 1),
     "its parent": lambda nodes: nodes.__setitem__(2 * 8 + 1, 99),
     "no parent, or several": lambda nodes: nodes.__setitem__(1, nodes[1] + 2),
-    "feature that is not there": lambda nodes: nodes.__setitem__(1, nodes[1] | 9 << FEATURE_AT),
+    "unknown feature": lambda nodes: nodes.__setitem__(1, nodes[1] | 9 << FEATURE_AT),
     "threshold is missing": lambda nodes: nodes.view(float).__setitem__(0, np.nan),
-    "longer than what there is": lambda nodes: nodes.__setitem__(1, nodes[1] | 1 << SET_AT),
+    "after the end of its array": lambda nodes: nodes.__setitem__(1, nodes[1] | 1 << SET_AT),
     "not finite": lambda nodes: nodes.view(float).__setitem__(2 * 8, np.inf),
 }
 
@@ -293,7 +293,7 @@ def grown(X, y, rounds, **settings):
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [8, 31, 100])
-def test_trees_that_were_grown(way, max_leaf_nodes) -> None:
+def test_trees_that_were_grown(method, max_leaf_nodes) -> None:
     rng = np.random.default_rng(14)
     X = rng.normal(size=(600, 5))
     X[:, 0] = rng.integers(0, 12, 600)

@@ -62,8 +62,8 @@ def agrees(model, X, background=None):
     for own, row in zip(values, rows, strict=True):
         wanted = np.concatenate(
             [
-                oracle.shap_values(summed.trees[k :: summed.n_turns], row, others)
-                for k in range(summed.n_turns)
+                oracle.shap_values(summed.trees[k :: summed.trees_per_round], row, others)
+                for k in range(summed.trees_per_round)
             ],
             axis=1,
         )

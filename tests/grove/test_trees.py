@@ -379,7 +379,7 @@ def test_altered_arrays_are_an_error() -> None:
         model._with_arrays(
             dataclasses.replace(model.arrays_, value=model.arrays_.value[:, :2].copy())
         ).predict(X)
-    with pytest.raises(ValueError, match="asks for 4 features"):
+    with pytest.raises(ValueError, match="must have 4 features"):
         model.tree_.apply(np.zeros((5, 1)))
 
 

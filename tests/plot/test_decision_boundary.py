@@ -525,7 +525,7 @@ def test_one_feature() -> None:
 
 def test_a_precomputed_kernel() -> None:
     K = kernels.RBF()(MOONS)
-    with pytest.raises(InvalidDataError, match="Gram matrix and there are no features"):
+    with pytest.raises(InvalidDataError, match="Gram matrix without features"):
         drawn(SVC(kernel="precomputed").fit(K, SIDES), K, SIDES)
 
 

@@ -111,7 +111,7 @@ def test_studies_are_drawn_with_their_intervals(of_classes) -> None:
     assert np.array_equal(segments[:, 1, 0], study.high[order])
     assert np.array_equal(segments[:, 0, 1], [0, 1, 2])
     assert ax.get_xlabel().endswith("when permuted, with 95 % intervals")
-    assert ax.get_title() == "the 3 of 4 features that matter most"
+    assert ax.get_title() == "the 3 most important of 4 features"
 
 
 def test_trees_and_plain_numbers_are_drawn_too() -> None:

@@ -94,7 +94,7 @@ def test_facts_are_drawn_as_they_are(of_three) -> None:
     told = confusion(of_three, IRIS, SPECIES)
     picture = plot.confusion_matrix(told, ax=Figure().subplots())
     assert picture.data is told
-    with pytest.raises(ValueError, match="has its numbers already"):
+    with pytest.raises(ValueError, match="has its data already"):
         plot.confusion_matrix(told, IRIS, SPECIES)
     with pytest.raises(ValueError, match=r"needs X and y.*margrove\.facts\.confusion"):
         plot.confusion_matrix(of_three)
@@ -137,7 +137,7 @@ def test_every_class_has_a_curve_and_its_name(of_three) -> None:
 def test_a_class_without_rows_is_named(of_three) -> None:
     some = CODES < 2
     picture = plot.roc_curve(of_three, IRIS[some], SPECIES[some], ax=Figure().subplots())
-    assert picture.get_title() == "no curve of $virginica$"
+    assert picture.get_title() == "no curve for $virginica$"
     assert not picture.title.get_parse_math()
 
 
@@ -266,8 +266,8 @@ def test_dependence_of_nothing(of_three) -> None:
         plot.partial_dependence(of_three)
     told = partial_dependence_facts(of_three, IRIS, [2])
     assert plot.partial_dependence(told).data is told
-    with pytest.raises(ValueError, match="numbers already"):
+    with pytest.raises(ValueError, match="data already"):
         plot.partial_dependence(told, IRIS)
     constant = DecisionTreeClassifier().fit(IRIS, np.zeros(len(IRIS)))
-    with pytest.raises(ValueError, match="No column moves"):
+    with pytest.raises(ValueError, match="No column has an effect"):
         plot.partial_dependence(constant, IRIS)

@@ -36,7 +36,7 @@ from margrove.plot import (
     tree_svg,
 )
 from margrove.plot.drawing.canvas import class_style, tint
-from margrove.plot.trees.node_positions import tidy_positions
+from margrove.plot.trees.layout import tidy_positions
 
 mpl.use("Agg")
 
@@ -680,7 +680,7 @@ def test_surfaces_and_regions_refuse_what_they_cannot_draw(of_iris, of_moons) ->
     with pytest.raises(TypeError, match=r"Use plot\.regions"):
         regression_surface(of_moons, MOONS, SIDES)
     line = DecisionTreeRegressor().fit(MOONS[:, :1], TARGETS)
-    with pytest.raises(ValueError, match="over two features, and this one has one"):
+    with pytest.raises(ValueError, match="over two features, but this one has one"):
         regions(line)
     with pytest.raises(ValueError, match="one or two"):
         regions(DecisionTreeClassifier().fit(IRIS, SPECIES))
@@ -698,12 +698,12 @@ def test_errors_are_drawn_against_leaves() -> None:
         training.get_xydata(), np.column_stack([told.n_leaves, told.training_errors])
     )
     assert np.array_equal(test.get_xydata(), np.column_stack([told.n_leaves, told.test_errors]))
-    assert training.get_ydata()[0] == 0.0  # by heart
+    assert training.get_ydata()[0] == 0.0  # overfitted
     assert test.get_ydata()[0] > 0.0
     (best,) = of_gid(ax.lines, "best")
     assert best.get_ydata()[0] == min(test.get_ydata())
     size = int(told.n_leaves[told.best])
-    assert ax.get_legend().get_texts()[2].get_text() == f"least test error: {size} leaves"
+    assert ax.get_legend().get_texts()[2].get_text() == f"smallest test error: {size} leaves"
     assert (ax.get_xscale(), ax.get_ylabel()) == ("linear", "share misclassified")
 
 

@@ -42,7 +42,7 @@ def test_losses_of_residuals() -> None:
     ("arguments", "message"),
     [
         ({"names": ["hinge", "squared"]}, "Got both"),
-        ({"names": ["nonsense"]}, "none of zero_one"),
+        ({"names": ["nonsense"]}, "not one of zero_one"),
         ({"names": "hinge"}, "must be a list"),
         ({"names": []}, "must be a list"),
         ({"low": 1, "high": 1}, "less than high"),

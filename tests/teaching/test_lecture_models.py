@@ -165,7 +165,7 @@ def test_average_and_vote_of_a_row(forest) -> None:
 
 def test_members_that_are_none(forest) -> None:
     tree = margrove.DecisionTreeClassifier().fit(MOONS, NAMES)
-    with pytest.raises(TypeError, match="bag or a forest"):
+    with pytest.raises(TypeError, match="bagging or a forest"):
         bagged_boundaries(tree, MOONS, NAMES)
     with pytest.raises(InvalidDataError, match="was fitted to"):
         bagged_boundaries(forest, MOONS, SIDES)

@@ -3,11 +3,11 @@
 All return a scikit-learn `Bunch`; `return_X_y=True` gives a pair, `as_frame=True` (or "pandas",
 "polars", "pyarrow") a dataframe.
 
-breiman      the synthetic rows on which Breiman compared bagging
-bunches      how data sets are returned: as a Bunch, a pair, or dataframes of any library
+breiman      synthetic sets of Breiman's papers on bagging, boosting and forests
+bunches      data sets as a Bunch, a pair, or dataframes of any library
 bundled      the small real sets that come with scikit-learn
 generators   small generated sets with known properties
-lectures     the tables printed in the lectures, transcribed
+lectures     the tables of the lectures
 """
 
 from margrove.datasets.breiman import (

@@ -1,14 +1,13 @@
-"""The synthetic rows on which Breiman compared bagging, boosting and forests (1996 to 2001)."""
+"""Synthetic sets of Breiman's papers on bagging, boosting and forests (1996 to 2001)."""
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from margrove._data import seed_of
-from margrove.datasets.bunches import AsFrame, handed_out
+from margrove.datasets.bunches import AsFrame, as_bunch, require_samples
 
 __all__ = ["make_ringnorm", "make_threenorm", "make_twonorm", "make_waveform"]
 
@@ -23,7 +22,7 @@ def make_waveform(
     return_X_y: bool = False,
     as_frame: AsFrame = False,
 ) -> Any:
-    """Three classes: two of three triangular waves each, mixed, plus noise, at 21 times."""
+    """Three classes: mixtures of two of three triangular waves, plus noise, at 21 times."""
     rng = _generator(n_samples, random_state)
     times = np.arange(1, _N_TIMES + 1)
     waves = np.stack([np.maximum(6 - np.abs(times - peak), 0) for peak in (11, 15, 7)])
@@ -32,7 +31,7 @@ def make_waveform(
     share = rng.uniform(size=(n_samples, 1))
     data = share * waves[first] + (1.0 - share) * waves[second]
     data += rng.standard_normal((n_samples, _N_TIMES))
-    return _handed_out(data, target, "Mixtures of two of three waves.", return_X_y, as_frame)
+    return _as_bunch(data, target, "Mixtures of two of three waves.", return_X_y, as_frame)
 
 
 def make_twonorm(
@@ -42,12 +41,12 @@ def make_twonorm(
     return_X_y: bool = False,
     as_frame: AsFrame = False,
 ) -> Any:
-    """Two normal clouds in 20 dimensions, their centres opposite each other."""
+    """Two Gaussian classes in 20 dimensions with opposite centres."""
     rng = _generator(n_samples, random_state)
     target = rng.integers(2, size=n_samples)
     centre = np.where(target == 0, 1.0, -1.0)[:, None] * (2.0 / np.sqrt(_N_FEATURES))
     data = rng.standard_normal((n_samples, _N_FEATURES)) + centre
-    return _handed_out(data, target, "Two clouds.", return_X_y, as_frame)
+    return _as_bunch(data, target, "Two clouds.", return_X_y, as_frame)
 
 
 def make_threenorm(
@@ -57,14 +56,14 @@ def make_threenorm(
     return_X_y: bool = False,
     as_frame: AsFrame = False,
 ) -> Any:
-    """A class of two normal clouds and a class of one, in 20 dimensions."""
+    """A class of two Gaussians and a class of one, in 20 dimensions."""
     rng = _generator(n_samples, random_state)
     target = rng.integers(2, size=n_samples)
     side = rng.choice([-1.0, 1.0], size=n_samples)[:, None] * np.ones(_N_FEATURES)
     alternating = np.where(np.arange(_N_FEATURES) % 2 == 0, 1.0, -1.0)
     centre = np.where(target[:, None] == 0, side, alternating) * (2.0 / np.sqrt(_N_FEATURES))
     data = rng.standard_normal((n_samples, _N_FEATURES)) + centre
-    return _handed_out(data, target, "Two clouds against one.", return_X_y, as_frame)
+    return _as_bunch(data, target, "Two clouds against one.", return_X_y, as_frame)
 
 
 def make_ringnorm(
@@ -74,27 +73,24 @@ def make_ringnorm(
     return_X_y: bool = False,
     as_frame: AsFrame = False,
 ) -> Any:
-    """A wide normal cloud around a narrow one, in 20 dimensions."""
+    """A wide Gaussian around a narrow one, in 20 dimensions."""
     rng = _generator(n_samples, random_state)
     target = rng.integers(2, size=n_samples)
     narrow = rng.standard_normal((n_samples, _N_FEATURES))
     shifted = narrow + 1.0 / np.sqrt(_N_FEATURES)
     data = np.where(target[:, None] == 0, 2.0 * narrow, shifted)
-    return _handed_out(data, target, "A wide cloud around a narrow one.", return_X_y, as_frame)
+    return _as_bunch(data, target, "A wide cloud around a narrow one.", return_X_y, as_frame)
 
 
 def _generator(n_samples: Any, random_state: Any) -> np.random.Generator:
-    if not isinstance(n_samples, Integral) or n_samples < 1:
-        raise ValueError(
-            f"n_samples must be a whole number, at least 1. Got {n_samples!r} instead."
-        )
+    require_samples(n_samples, 1)
     return np.random.default_rng(seed_of(random_state))
 
 
-def _handed_out(
+def _as_bunch(
     data: np.ndarray, target: np.ndarray, description: str, return_X_y: bool, as_frame: AsFrame
 ) -> Any:
-    return handed_out(
+    return as_bunch(
         data,
         target,
         feature_names=[f"x{k + 1}" for k in range(data.shape[1])],

@@ -1,19 +1,28 @@
-"""How data sets are returned: as a Bunch, a pair, or dataframes of any library."""
+"""Data sets as a Bunch, a pair, or dataframes of any library."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import Bunch
 
-__all__ = ["AsFrame", "handed_out"]
+__all__ = ["AsFrame", "as_bunch", "require_samples"]
 
 AsFrame = bool | Literal["pandas", "polars", "pyarrow"]
 
 
-def handed_out(
+def require_samples(n_samples: Any, least: int) -> None:
+    """Raise unless n_samples is a whole number, at least `least`."""
+    if not isinstance(n_samples, Integral) or n_samples < least:
+        raise ValueError(
+            f"n_samples must be a whole number, at least {least}. Got {n_samples!r} instead."
+        )
+
+
+def as_bunch(
     data: np.ndarray,
     target: np.ndarray,
     *,
@@ -23,7 +32,7 @@ def handed_out(
     as_frame: AsFrame = False,
     **facts: Any,
 ) -> Any:
-    """A Bunch of data, target, names, description and what else is known; or (data, target)."""
+    """A Bunch of data, target, names, description and `facts`; or the pair (data, target)."""
     frame = None
     if as_frame:
         backend = _backend(as_frame)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import sklearn.datasets
 
-from margrove.datasets.bunches import AsFrame, handed_out
+from margrove.datasets.bunches import AsFrame, as_bunch
 
 __all__ = ["load_breast_cancer", "load_diabetes", "load_digits", "load_iris", "load_wine"]
 
 
 def _bundled(name: str, return_X_y: bool, as_frame: AsFrame) -> Any:
     bunch = getattr(sklearn.datasets, f"load_{name}")()
-    return handed_out(
+    return as_bunch(
         np.asarray(bunch.data),
         np.asarray(bunch.target),
         feature_names=[str(feature) for feature in bunch.feature_names],

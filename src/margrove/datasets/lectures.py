@@ -1,4 +1,4 @@
-"""The tables printed in the lectures, transcribed."""
+"""The tables of the lectures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.datasets.bunches import AsFrame, handed_out
+from margrove.datasets.bunches import AsFrame, as_bunch
 
 __all__ = ["load_boosting_points", "load_iris_ratios", "load_play_tennis", "load_restaurant"]
 
@@ -58,7 +58,7 @@ def load_play_tennis(*, return_X_y: bool = False, as_frame: AsFrame = False) -> 
     array(['sunny', 'hot', 'high', 'weak'], dtype='<U8')
     """
     data, target = _parsed(_TENNIS)
-    return handed_out(
+    return as_bunch(
         data,
         target,
         feature_names=["outlook", "temperature", "humidity", "wind"],
@@ -71,12 +71,12 @@ def load_play_tennis(*, return_X_y: bool = False, as_frame: AsFrame = False) -> 
 def load_restaurant(*, return_X_y: bool = False, as_frame: AsFrame = False) -> Any:
     """Twelve guests: will they wait for a table? Ten categorical features, two classes.
 
-    From Russell and Norvig. Where two lectures differ, in the Rain of the fourth guest, this is
-    the textbook's value (Yes).
+    From Russell and Norvig. Two lectures differ in the Rain of the fourth guest; the value here is
+    that of the textbook (Yes).
     """
     data, target = _parsed(_RESTAURANT)
     names = ["Alt", "Bar", "Fri", "Hun", "Pat", "Price", "Rain", "Res", "Type", "Est"]
-    return handed_out(
+    return as_bunch(
         data,
         target,
         feature_names=names,
@@ -87,11 +87,11 @@ def load_restaurant(*, return_X_y: bool = False, as_frame: AsFrame = False) -> A
 
 
 def load_boosting_points(*, return_X_y: bool = False, as_frame: AsFrame = False) -> Any:
-    """Ten points in the plane on which three stumps of AdaBoost make no mistake together.
+    """Ten points in the plane, which three stumps of AdaBoost together classify without a mistake.
 
-    Each stump alone makes three: eps = 0.30, 0.21, 0.14 and beta = 0.42, 0.65, 0.92. The lectures
-    print the picture without coordinates; this is a placement for which the rounds come out, ties
-    between stumps going to the lower feature and threshold.
+    Each stump alone makes three mistakes: eps = 0.30, 0.21, 0.14 and beta = 0.42, 0.65, 0.92. The
+    lectures show the picture without coordinates; with these coordinates the rounds have the same
+    numbers, if ties between stumps go to the lower feature and threshold.
     """
     points = [
         (1, 4),
@@ -105,7 +105,7 @@ def load_boosting_points(*, return_X_y: bool = False, as_frame: AsFrame = False)
         (8, 7.5),
         (9, 2),
     ]
-    return handed_out(
+    return as_bunch(
         np.array(points, dtype=np.float64),
         np.array([1] * 5 + [-1] * 5),
         feature_names=["x1", "x2"],
@@ -121,7 +121,7 @@ def load_iris_ratios(*, return_X_y: bool = False, as_frame: AsFrame = False) -> 
 
     iris = load_iris()
     ratios = np.column_stack([iris.data[:, 0] / iris.data[:, 1], iris.data[:, 2] / iris.data[:, 3]])
-    return handed_out(
+    return as_bunch(
         ratios,
         iris.target,
         feature_names=["sepal ratio", "petal ratio"],

@@ -61,9 +61,9 @@ from .models.trees import PruningErrors as PruningErrors
 from .models.trees import TreeRegions as TreeRegions
 from .models.trees import pruning_errors as pruning_errors
 from .models.trees import tree_regions as tree_regions
-from .outlines import outline as outline
 from .plain_values import Plain as Plain
 from .plain_values import frozen as frozen
+from .plain_values import require_whole as require_whole
 from .prediction_values import ConfusionMatrix as ConfusionMatrix
 from .prediction_values import MarginFacts as MarginFacts
 from .prediction_values import Mistake as Mistake
@@ -82,3 +82,4 @@ from .stumps import stump_rules as stump_rules
 from .values import Outline as Outline
 from .values import SupportKind as SupportKind
 from .values import TreeFacts as TreeFacts
+from .values import outline as outline

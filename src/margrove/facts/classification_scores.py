@@ -1,10 +1,10 @@
 """Scores that any classifier gives to its classes, and labels as codes.
 
 class_scores      a number for each row and class
-required_scores   the same, or an error where a model tells labels only
+required_scores   the same, or an error if the model predicts labels only
 codes_of          labels as codes, and the names of the classes
-predicted_codes   what a model predicts, as codes
-last_step         of a pipeline, or the model itself
+predicted_codes   the predictions of a model as codes
+last_step         the last step of a pipeline, or the model itself
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """A number for each row and class, the higher the more likely, by the method of that name.
+    """A number for each row and class; a higher one means a more likely class.
 
-    classes is what the model has, values float64 (n, n_classes).
+    classes   those of the model
+    values    float64 (n, n_classes)
+    method    "predict_proba" or "decision_function"
     """
 
     classes: np.ndarray
@@ -55,41 +57,42 @@ def class_scores(model: Any, X: Any) -> ClassScores | None:
     k = len(classes)
     if values.ndim == 1 or (k == 2 and values.shape[1] == 1):
         values = np.column_stack([-values.ravel(), values.ravel()])
-    is_of_pairs = method == "decision_function" and k > 2 and _answers_for_pairs(model)
+    is_of_pairs = method == "decision_function" and k > 2 and _has_pairs(model)
     if is_of_pairs or values.shape[1] == k * (k - 1) // 2 != k:
         values = per_class_decisions(values, k)
     if values.shape[1] != k:
         raise InvalidDataError(
-            f"{method} of this {type(model).__name__} gives {values.shape[1]} columns for {k} "
+            f"{method} of this {type(model).__name__} returns {values.shape[1]} columns for {k} "
             "classes. One for each class is needed."
         )
     return ClassScores(classes, values, method)
 
 
 def classes_of(model: Any) -> np.ndarray:
+    """The classes of a fitted classifier with one output."""
     if not hasattr(model, "classes_"):
         check_is_fitted(model)
         raise TypeError(
-            f"A classifier is needed, with classes_. Got {type(model).__name__}; of a model of "
-            "numbers, residual_facts tells the errors."
+            f"A classifier is needed, with classes_. Got {type(model).__name__}. For the errors of "
+            "a regressor, use residual_facts."
         )
     if isinstance(model.classes_, list):
         raise TypeError(
-            f"This {type(model).__name__} has several outputs, and one is needed: judge one column "
-            "of y at a time."
+            f"This {type(model).__name__} has several outputs, and one is needed. Fit a model to "
+            "one column of y."
         )
     return np.asarray(model.classes_)
 
 
-def _answers_for_pairs(model: Any) -> bool:
-    """Three classes have three pairs: only the parameter tells."""
+def _has_pairs(model: Any) -> bool:
+    """Whether scores are of pairs of classes; three classes have three pairs, so ask the model."""
     return getattr(last_step(model), "decision_function_shape", None) == "ovo"
 
 
 def codes_of(y: Any, classes: np.ndarray, n_rows: int) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Codes of the labels in y: first the model's classes, then other labels that y has."""
+    """Labels of y as codes, and the names of the codes: the model's classes, then others in y."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few rows of many classes are fine to judge by
+        warnings.simplefilter("ignore")  # a test set may have few rows of many classes
         labels = check_labels(y, n_rows)
     place = {label: code for code, label in enumerate(classes.tolist())}
     for label in labels.classes.tolist():
@@ -99,17 +102,19 @@ def codes_of(y: Any, classes: np.ndarray, n_rows: int) -> tuple[np.ndarray, tupl
 
 
 def predicted_codes(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """int64 (n,): the predicted classes as places in `classes`."""
     place = {label: code for code, label in enumerate(classes.tolist())}
-    said = np.asarray(model.predict(X)).ravel().tolist()
-    return np.array([place[label] for label in said], dtype=np.int64)
+    predicted = np.asarray(model.predict(X)).ravel().tolist()
+    return np.array([place[label] for label in predicted], dtype=np.int64)
 
 
 def required_scores(model: Any, X: Any) -> ClassScores:
+    """`class_scores`, or a TypeError if the model predicts labels only."""
     scores = class_scores(model, X)
     if scores is None:
         raise TypeError(
             f"This {type(model).__name__} has neither predict_proba nor decision_function, so "
-            "there is nothing to vary a threshold of. confusion tells how often it is right."
+            "there is no score for a threshold. Use confusion."
         )
     return scores
 

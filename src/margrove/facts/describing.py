@@ -30,8 +30,7 @@ from margrove.facts.models import (
     regressor_facts,
     tree_facts,
 )
-from margrove.facts.outlines import Given
-from margrove.facts.values import Outline
+from margrove.facts.values import Given, Outline
 from margrove.grove import DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.margin.linear import LinearSVC, LinearSVR
 from margrove.margin.perceptron import KernelPerceptron, Perceptron
@@ -65,7 +64,7 @@ _DESCRIBERS: dict[type, Describer] = {
 
 
 def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-    """Describe a fitted model by plain values.
+    """Describe a fitted model with plain values.
 
     Parameters
     ----------
@@ -76,11 +75,11 @@ def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
         BaggingRegressor, AdaBoostClassifier, HistGradientBoostingClassifier and
         HistGradientBoostingRegressor.
     X, y, sample_weight : optional
-        What it was fitted to. A support vector machine remembers that itself, but not across
-        pickling, and without them there are no proof and no kinds of support vectors; of a linear
-        machine, no support vectors; of a forest or a bag, no training error; of AdaBoost, no
-        margins. Perceptrons and trees do not need them. Of gradient boosting, the loss of these
-        rows is told, whichever they are.
+        The training data. A support vector machine keeps them, but not when it is pickled. Without
+        them, a support vector machine has no proof and no kinds of support vectors, a linear
+        machine no support vectors, a forest or bagging no training error, AdaBoost no margins.
+        Perceptrons and trees do not need them. For gradient boosting they may be any rows, of which
+        the loss is computed.
 
     Returns
     -------
@@ -103,13 +102,13 @@ def describe(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
     describer = _describer_of(model)
     if describer is None:
         known = ", ".join(sorted(cls.__name__ for cls in _DESCRIBERS))
-        raise TypeError(f"describe knows {known}, of margrove. Got {_class_name(model)}.")
+        raise TypeError(f"describe takes {known} of margrove. Got {_class_name(model)}.")
     check_is_fitted(model)
     return describer(model, (X, y, sample_weight))
 
 
 def is_described(model: Any) -> bool:
-    """Whether `describe` knows this kind of estimator.
+    """Whether `describe` takes this kind of estimator.
 
     Examples
     --------

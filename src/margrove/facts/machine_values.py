@@ -48,9 +48,9 @@ class KernelFacts(Plain):
     formula : str
         The first line of its documentation.
     is_positive_definite, is_translation_invariant : bool
-        What the kernel promises.
+        Properties that the kernel has by definition.
     feature_scale : float
-        The power of two that features are multiplied by before, 1 for features of ordinary size.
+        The power of two that features are multiplied by first; 1 for features of ordinary size.
     """
 
     name: str
@@ -63,12 +63,12 @@ class KernelFacts(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Proof(Plain):
-    """Objectives that enclose the best possible value, and the largest KKT violation.
+    """Bounds of the optimal objective, and the largest KKT violation.
 
     Attributes
     ----------
     primal, dual, gap, relative_gap, violation : float
-        See `margrove.certificate`. Of a whole model: sums, and the largest violation.
+        See `margrove.certificate`. For a model of several machines, sums and the largest violation.
     place : str
         Where the largest violation is, in words; "" if there is none.
     """
@@ -89,10 +89,10 @@ class Trace(Plain):
     ----------
     iterations : ndarray of int
     dual : ndarray
-        The dual objective, which rises. Of the nu machines and of targets that had to be scaled,
-        in the units of the solver, not of the proof.
+        The dual objective, which rises. For nu machines, and for targets that had to be scaled, it
+        is in the units of the solver, not of the proof.
     violation : ndarray
-        The largest KKT violation, as the solver saw it.
+        The largest KKT violation, as measured by the solver.
     """
 
     iterations: np.ndarray
@@ -110,8 +110,9 @@ class MachineFacts(Plain):
         "'a' against 'b'", "'a' against the rest", "regression" or "one class". f is positive for
         the one named first.
     n_support, n_free, n_bounded : int or None
-        Support vectors in all, below their bound, and at it. The latter two are None without a
-        proof, and so is the first of a linear machine, which keeps weights but no vectors.
+        The number of all support vectors, of those below their bound, and of those at it. The last
+        two are None without a proof, and so is the first for a linear machine, which keeps weights
+        but no vectors.
     support : ndarray of int
         Rows that are support vectors.
     coefficients : ndarray
@@ -119,7 +120,7 @@ class MachineFacts(Plain):
     bounded : ndarray of int or None
         Rows at their bound.
     kinds : tuple of SupportKind
-        By where they lie, the harmless ones first. Empty without a proof.
+        By their position, from the margin to the wrong side. Empty without a proof.
     intercept : float
     weights : ndarray of shape (n_features,) or None
         Of the linear kernel: f(x) = weights . x + intercept.
@@ -129,10 +130,10 @@ class MachineFacts(Plain):
         Of a support vector classifier: 2 / ||w||.
     iterations : int or None
     converged : bool or None
-        None where it is not known, such as which of several machines fell short.
+        None if it is not known, for example which of several machines did not converge.
     proof : Proof or None
     trace : Trace or None
-        As long as the model remembers its fit.
+        None if the model was pickled.
     """
 
     name: str
@@ -193,8 +194,8 @@ class LinearMachineFacts(MachineFacts):
     Attributes
     ----------
     strongest : tuple of WeightedFeature
-        The ten features whose weights are the largest in size, the largest first; fewer if there
-        are not so many that are not zero.
+        The ten features with the largest absolute weights, the largest first; features with weight
+        zero are left out.
     """
 
     strongest: tuple[WeightedFeature, ...]
@@ -207,23 +208,23 @@ class Facts(Outline):
     Attributes
     ----------
     parameters : dict
-        As given to the estimator; anything but numbers and strings in words.
+        As given to the estimator; values that are not numbers or strings as text.
     kernel : KernelFacts or None
     machines : tuple of MachineFacts
     n_samples : int or None
         Rows given to `fit`.
     n_support : int or None
-        None where it is not known: of a linear machine without a proof.
+        None if it is not known: for a linear machine without a proof.
     support : ndarray of int
         Rows that are support vectors of any machine; -1 for rows of earlier batches of a stream.
     support_vectors : ndarray or CSR of shape (n_support, n_features), or None
-        None for a precomputed kernel, and where they are not known.
+        None for a precomputed kernel, and if they are not known.
     kinds : tuple of SupportKind
-        Over all machines, every row once, as the worst that it is. Empty without a proof.
+        Over all machines; every row has one kind, the worst it has in any. Empty without a proof.
     margin_level : float or None
-        The size of f on the margins, where there is one machine that has them.
+        |f| on the margins, if there is one machine and it has margins.
     iterations : int
-        Of all machines together.
+        The sum over all machines.
     converged : bool or None
     proof : Proof or None
     unproven : str
@@ -253,13 +254,13 @@ class Probabilities(Plain):
     ----------
     slopes : ndarray
     log_loss : float
-        Of the probabilities that are returned, cross-validated.
+        Of the probabilities that are returned, by cross-validation.
     log_loss_unconstrained : float
         Of probabilities that need not agree with `predict`.
     price_of_agreement : float
         The difference.
     n_rows_changed : int
-        Rows whose most probable class the agreement changed.
+        Rows whose most probable class is changed by the agreement.
     """
 
     slopes: np.ndarray
@@ -287,7 +288,7 @@ class ClassifierFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegressorFacts(Facts):
-    """Facts about SVR and NuSVR: errors up to `tube` cost nothing."""
+    """Facts about SVR and NuSVR: errors up to `tube` have no loss."""
 
     tube: float
 
@@ -312,7 +313,7 @@ class PerceptronFacts(Facts):
         Whether every training row is on its side. This and the next are None after `partial_fit`.
     margin, radius : float or None
     novikoff_bound : float or None
-        The most mistakes that Novikoff's theorem allows; infinite where it says nothing.
+        The largest number of mistakes by Novikoff's theorem; infinite if it does not apply.
     """
 
     epochs: int
@@ -330,7 +331,7 @@ class LinearFacts(Facts):
     Attributes
     ----------
     loss : str
-        As the parameter.
+        As in the parameter.
     penalty : "l2" or "l1"
     n_nonzero : int
         Weights that are not zero, over all machines.

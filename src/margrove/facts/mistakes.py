@@ -1,12 +1,11 @@
-"""Rows that a model gets wrong, and by how much.
+"""Rows that a model predicts wrongly, and by how much.
 
-residual_facts   errors of a model of numbers
-worst_mistakes   the rows that a model is most wrong about
+residual_facts   errors of a regressor
+worst_mistakes   the rows with the largest errors
 """
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from margrove.facts.classification_scores import (
     codes_of,
     predicted_codes,
 )
-from margrove.facts.plain_values import frozen
+from margrove.facts.plain_values import frozen, require_whole
 from margrove.facts.prediction_values import Mistake, ResidualFacts, WorstMistakes
 
 __all__ = ["residual_facts", "worst_mistakes"]
@@ -44,22 +43,22 @@ def residual_facts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Res
     >>> import margrove
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 0.0, 4.0, 6.0]
     >>> tree = margrove.DecisionTreeRegressor(max_depth=1).fit(X, y)
-    >>> told = margrove.facts.residual_facts(tree, X, y)
-    >>> told.residuals.tolist(), round(told.r2, 2)
+    >>> found = margrove.facts.residual_facts(tree, X, y)
+    >>> found.residuals.tolist(), round(found.r2, 2)
     ([0.0, 0.0, 1.0, -1.0], 0.93)
     """
     predictions = np.asarray(model.predict(X))
     if predictions.dtype.kind not in "biuf" or hasattr(model, "classes_"):
         raise TypeError(
-            f"A model of numbers is needed. Got {type(model).__name__}, which tells classes: "
-            "confusion says how often it is right."
+            f"A regressor is needed. Got {type(model).__name__}, which predicts classes. Use "
+            "confusion."
         )
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]
     if predictions.ndim != 1:
         raise TypeError(
-            f"This {type(model).__name__} has {predictions.shape[1]} outputs, and one is needed: "
-            "judge one column of y at a time."
+            f"This {type(model).__name__} has {predictions.shape[1]} outputs, and one is needed. "
+            "Fit a model to one column of y."
         )
     predictions = predictions.astype(np.float64)
     truth = check_targets(y, len(predictions))
@@ -87,16 +86,16 @@ def residual_facts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Res
 def worst_mistakes(model: Any, X: Any, y: Any, n: int = 10) -> WorstMistakes:
     """The rows with the largest errors.
 
-    Of a classifier these are rows that it misclassifies, the surest first: by the probability that
-    it gave the true class, or else by how much lower the score of the true class is than the
-    highest. Of a model of numbers, the rows with the largest errors.
+    For a classifier, these are misclassified rows, the most confident mistakes first: by the
+    probability of the true class, or else by the difference between the highest score and that of
+    the true class. For a regressor, they are the rows with the largest absolute errors.
 
     Parameters
     ----------
     model : fitted classifier or regressor
     X, y : rows and their classes or targets
     n : int, default=10
-        How many rows, at most.
+        Largest number of rows.
 
     Returns
     -------
@@ -111,16 +110,15 @@ def worst_mistakes(model: Any, X: Any, y: Any, n: int = 10) -> WorstMistakes:
     >>> worst.row, worst.truth, worst.prediction, worst.size
     (2, 4.0, 5.0, 1.0)
     """
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n must be a whole number of rows, at least 1. Got {n!r}.")
+    n = require_whole("n", n, 1, " of rows")
     if not hasattr(model, "classes_"):
-        return _largest_errors(residual_facts(model, X, y), int(n))
+        return _largest_errors(residual_facts(model, X, y), n)
     classes = classes_of(model)
     predicted = predicted_codes(model, X, classes)
     codes, names = codes_of(y, classes, len(predicted))
-    sizes, measure = _how_wrong(class_scores(model, X), codes)
+    sizes, measure = _sizes_of_mistakes(class_scores(model, X), codes)
     wrong = np.flatnonzero(predicted != codes)
-    worst = wrong[np.argsort(-np.nan_to_num(sizes[wrong]), kind="stable")][: int(n)]
+    worst = wrong[np.argsort(-np.nan_to_num(sizes[wrong]), kind="stable")][:n]
     return WorstMistakes(
         mistakes=tuple(
             Mistake(
@@ -137,18 +135,18 @@ def worst_mistakes(model: Any, X: Any, y: Any, n: int = 10) -> WorstMistakes:
     )
 
 
-def _how_wrong(scores: ClassScores | None, codes: np.ndarray) -> tuple[np.ndarray, str]:
-    """How wrong each row is; a class that the model does not know counts as the worst."""
+def _sizes_of_mistakes(scores: ClassScores | None, codes: np.ndarray) -> tuple[np.ndarray, str]:
+    """The size of each row's mistake, and what it is; largest for classes unknown to the model."""
     if scores is None:
         return np.full(len(codes), np.nan), "not known"
     rows = np.arange(len(codes))
     is_known = codes < len(scores.classes)
-    own = scores.values[rows, np.where(is_known, codes, 0)]
+    of_truth = scores.values[rows, np.where(is_known, codes, 0)]
     if scores.method == "predict_proba":
-        return np.where(is_known, 1.0 - own, 1.0), "1 minus the probability of the true class"
+        return np.where(is_known, 1.0 - of_truth, 1.0), "1 minus the probability of the true class"
     best = scores.values.max(axis=1)
-    own = np.where(is_known, own, scores.values.min(axis=1))
-    return best - own, "highest score minus that of the true class"
+    of_truth = np.where(is_known, of_truth, scores.values.min(axis=1))
+    return best - of_truth, "highest score minus that of the true class"
 
 
 def _largest_errors(found: ResidualFacts, n: int) -> WorstMistakes:

@@ -1,4 +1,4 @@
-"""Any value as a plain one: a read-only array, words for people, or what JSON can hold."""
+"""Values of facts: read-only arrays, texts, what JSON can contain, and checked whole numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,42 +15,52 @@ import scipy.sparse as sp
 
 from margrove._data import read_only
 
-__all__ = ["Plain", "frozen", "in_words"]
+__all__ = ["Plain", "frozen", "in_words", "require_whole"]
 
 
 class Plain:
     """Base class of facts: frozen values that can be written as JSON."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields as what JSON can hold.
+        """All fields as types that JSON has.
 
-        Arrays become lists, NumPy's numbers Python's, NaN and infinity None, a sparse matrix its
-        shape and its (row, column, value) triples.
+        Arrays become lists, numbers of NumPy those of Python, NaN and infinity None, and a sparse
+        matrix its shape and its (row, column, value) triples.
         """
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         return {field.name: _as_json(getattr(self, field.name)) for field in fields}
 
 
 def frozen(values: Any) -> Any:
-    """A read-only array, which may share memory with the estimator's; None stays None."""
+    """A read-only array, which may share memory with the estimator; None stays None."""
     return None if values is None else read_only(np.asarray(values))
 
 
+def require_whole(name: str, value: Any, least: int, of: str = "") -> int:
+    """The value as an int; a ValueError that names the argument if it is not a whole number.
+
+    `of` says what is counted, such as " of rows".
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number{of}, at least {least}. Got {value!r}.")
+    return int(value)
+
+
 def in_words(value: Any) -> Any:
-    """Numbers and strings as they are, their collections too, everything else by its repr."""
+    """Numbers, strings and collections of them unchanged; everything else as its repr."""
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): in_words(own) for key, own in value.items()}
+        return {str(key): in_words(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [in_words(own) for own in value]
+        return [in_words(item) for item in value]
     if inspect.isroutine(value):
         return str(getattr(value, "__qualname__", value.__name__))
     try:
         text = repr(value)
-    except Exception:  # a stranger's repr
+    except Exception:  # a repr of another library may fail
         text = type(value).__name__
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
@@ -72,9 +83,9 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Plain):
         return value.as_dict()
     if isinstance(value, Mapping):
-        return {str(key): _as_json(own) for key, own in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_as_json(own) for own in value]
+        return [_as_json(item) for item in value]
     return str(value)
 
 

@@ -1,10 +1,10 @@
 """Facts about predictions: confusion, curves, margins, residuals, mistakes.
 
-ConfusionMatrix        how often each class was taken for each
+ConfusionMatrix        how often each class was predicted as each
 RocCurve(s), PrecisionRecallCurve(s)    one class against the others, threshold by threshold
-MarginFacts            how clearly rows are on their side
-ResidualFacts          errors of a model of numbers
-Mistake, WorstMistakes    the rows that a model is most wrong about
+MarginFacts            how far rows are on the right side of the decision
+ResidualFacts          errors of a regressor
+Mistake, WorstMistakes    the rows with the largest errors
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ class ConfusionMatrix(Plain):
     classes : tuple of str
         Those of the model in its order, then others that are in y.
     counts : ndarray of shape (n_classes, n_classes)
-        Rows whose class is that of the line and whose prediction is that of the column; their
-        weights, if there are some.
+        The number (or weight) of samples, by true class (rows) and predicted class (columns).
     """
 
     classes: tuple[str, ...]
@@ -48,47 +47,47 @@ class ConfusionMatrix(Plain):
 
     @property
     def total(self) -> float:
-        """The number of rows, or their weight."""
+        """The number of samples, or their weight."""
         return float(self.counts.sum())
 
     @property
     def accuracy(self) -> float:
-        """The share of rows that are right."""
+        """The share of samples that are predicted correctly."""
         return float(np.trace(self.counts) / self.counts.sum())
 
     @property
     def support(self) -> np.ndarray:
-        """Rows of each class."""
+        """The number (or weight) of samples of each class."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property
     def shares(self) -> np.ndarray:
-        """Each line as shares of its sum; NaN for a class without rows."""
+        """Each row as shares of its sum; NaN for a class without samples."""
         return _ratio(self.counts, self.support[:, None])
 
     @property
     def recall(self) -> np.ndarray:
-        """Of the rows of each class, the share that is found; NaN without rows."""
+        """The share of the samples of each class that is found; NaN without samples."""
         return _ratio(np.diag(self.counts), self.support)
 
     @property
     def precision(self) -> np.ndarray:
-        """Of the rows said to be of each class, the share that is; NaN where it is never said."""
+        """The share of the predictions of each class that is right; NaN without predictions."""
         return _ratio(np.diag(self.counts), self.counts.sum(axis=0))
 
     @property
     def f1(self) -> np.ndarray:
-        """The harmonic mean of both: 2 right / (rows of the class + rows said to be of it)."""
+        """The harmonic mean of both: 2 right / (samples of the class + predictions of it)."""
         return _ratio(2.0 * np.diag(self.counts), self.support + self.counts.sum(axis=0))
 
     def confused(self, n: int = 10) -> tuple[tuple[str, str, float], ...]:
-        """The n most frequent mistakes: (true class, predicted class, rows)."""
+        """The n most frequent mistakes: (true class, predicted class, number of samples)."""
         wrong = self.counts * (1 - np.eye(len(self.classes), dtype=self.counts.dtype))
         order = np.argsort(-wrong, axis=None, kind="stable")[:n]
-        lines, columns = np.unravel_index(order, wrong.shape)
+        true, predicted = np.unravel_index(order, wrong.shape)
         return tuple(
             (self.classes[i], self.classes[j], float(wrong[i, j]))
-            for i, j in zip(lines.tolist(), columns.tolist(), strict=True)
+            for i, j in zip(true.tolist(), predicted.tolist(), strict=True)
             if wrong[i, j] > 0
         )
 
@@ -104,9 +103,9 @@ class ConfusionMatrix(Plain):
         )
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def _ratio(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(whole > 0, part / whole, np.nan), dtype=np.float64)
+        return np.asarray(np.where(totals > 0, counts / totals, np.nan), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,11 +115,11 @@ class RocCurve(Plain):
     Attributes
     ----------
     name : str
-        The class that counts as found.
+        The positive class.
     false_positive_rate, true_positive_rate, thresholds : ndarray
-        From (0, 0) on, as scikit-learn has them; the first threshold is infinite.
+        From (0, 0) on, as in scikit-learn; the first threshold is infinite.
     area : float
-        Under the curve: the chance that a row of the class has a higher score than another.
+        Under the curve: the probability that a row of the class has a higher score than another.
     share : float
         Of the rows (or their weight) that are of the class.
     """
@@ -140,11 +139,11 @@ class RocCurves(Plain):
     Attributes
     ----------
     curves : tuple of RocCurve
-        Of two classes that of the second alone, which says all.
+        For two classes only that of the second, which determines the other.
     undefined : tuple of str
-        Classes that have no curve, because no row or every row is of them.
+        Classes that have no curve, because no row or every row is of the class.
     score : {"predict_proba", "decision_function"}
-        What thresholds are of.
+        The method whose values thresholds are compared with.
     """
 
     curves: tuple[RocCurve, ...]
@@ -153,8 +152,9 @@ class RocCurves(Plain):
 
     @property
     def area(self) -> float:
-        """The mean over the curves; NaN where there is none."""
-        return float(np.mean([own.area for own in self.curves])) if self.curves else float("nan")
+        """The mean over the curves; NaN if there are none."""
+        areas = [curve.area for curve in self.curves]
+        return float(np.mean(areas)) if areas else float("nan")
 
     def frame(self) -> Any:
         """A pandas DataFrame, a row for each point of each curve."""
@@ -170,11 +170,11 @@ class PrecisionRecallCurve(Plain):
     ----------
     name : str
     recall, precision, thresholds : ndarray
-        As scikit-learn has them, recall falling; the last point, (0, 1), has threshold infinity.
+        As in scikit-learn, recall falls; the last point, (0, 1), has threshold infinity.
     average_precision : float
-        The mean of the precisions, weighted by what each adds to the recall.
+        The mean of the precisions, weighted by the increase of the recall.
     share : float
-        Of the rows that are of the class: the precision of saying so of all.
+        Of the rows that are of the class: the precision if the class is always predicted.
     """
 
     name: str
@@ -195,8 +195,8 @@ class PrecisionRecallCurves(Plain):
 
     @property
     def average_precision(self) -> float:
-        """The mean over the curves; NaN where there is none."""
-        found = [own.average_precision for own in self.curves]
+        """The mean over the curves; NaN if there are none."""
+        found = [curve.average_precision for curve in self.curves]
         return float(np.mean(found)) if found else float("nan")
 
     def frame(self) -> Any:
@@ -206,11 +206,11 @@ class PrecisionRecallCurves(Plain):
 
 def _frame_of_curves(curves: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     columns: dict[str, Any] = {
-        "class": [own.name for own in curves for _ in range(len(own.thresholds))]
+        "class": [curve.name for curve in curves for _ in range(len(curve.thresholds))]
     }
     for name in names:
-        parts = [getattr(own, name) for own in curves]
-        columns[name.removesuffix("s")] = np.concatenate(parts) if parts else np.empty(0)
+        points = [getattr(curve, name) for curve in curves]
+        columns[name.removesuffix("s")] = np.concatenate(points) if points else np.empty(0)
     return data_frame(columns)
 
 
@@ -221,14 +221,14 @@ class MarginFacts(Plain):
     Attributes
     ----------
     margins : ndarray of shape (n_samples,)
-        Row by row, negative where the row is on the wrong side.
+        Row by row, negative for rows on the wrong side.
     codes : ndarray of int
         The class of each row, by its place in `classes`.
     classes : tuple of str
     measure : str
-        What a margin is here, in words.
+        What a margin is, in words.
     level : float or None
-        The margin from which on a machine is content, 1 of a support vector machine.
+        The margin from which on rows have no loss: 1 for a support vector machine.
     """
 
     margins: np.ndarray
@@ -239,12 +239,12 @@ class MarginFacts(Plain):
 
     @property
     def n_wrong(self) -> int:
-        """Rows on the wrong side."""
+        """The number of rows on the wrong side."""
         return int(np.count_nonzero(self.margins < 0))
 
     @property
     def n_inside(self) -> int | None:
-        """Rows on their side, but inside the margin; None where there is no level."""
+        """The number of rows on the right side, but inside the margin; None without a level."""
         if self.level is None:
             return None
         return int(np.count_nonzero((self.margins >= 0) & (self.margins < self.level)))
@@ -263,12 +263,12 @@ class ResidualFacts(Plain):
     ----------
     truth, predictions, residuals : ndarray of shape (n_samples,)
     r2 : float or None
-        The share of the variance that is explained; None of a single row.
+        The share of the variance that is explained; None for a single row.
     mean_absolute_error, root_mean_squared_error, median_absolute_error : float
     bias : float
-        The mean residual: positive where predictions are too high.
+        The mean residual: positive if predictions are too high.
     constant_error : float
-        The root mean squared error of saying the mean of these rows to all.
+        The root mean squared error of predicting the mean of these rows for all of them.
     """
 
     truth: np.ndarray
@@ -290,7 +290,7 @@ class ResidualFacts(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mistake(Plain):
-    """A row that a model gets wrong.
+    """A row that a model predicts wrongly.
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ class Mistake(Plain):
     truth, prediction : str or float
         A class in words, or a number.
     size : float
-        How wrong, see `WorstMistakes.measure`; NaN where the model does not say how sure it is.
+        See `WorstMistakes.measure`; NaN if the model predicts labels only.
     """
 
     row: int
@@ -309,7 +309,7 @@ class Mistake(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorstMistakes(Plain):
-    """The rows with the largest errors, the largest first; among equals, the first row.
+    """The rows with the largest errors, the largest first; if tied, the first row.
 
     Attributes
     ----------
@@ -329,4 +329,4 @@ class WorstMistakes(Plain):
     def frame(self) -> Any:
         """A pandas DataFrame, a row for each mistake."""
         names = ("row", "truth", "prediction", "size")
-        return data_frame({name: [getattr(own, name) for own in self.mistakes] for name in names})
+        return data_frame({name: [getattr(one, name) for one in self.mistakes] for name in names})

@@ -1,13 +1,13 @@
 """Predictions of any model under scikit-learn's API compared with the truth.
 
-confusion                  how often each class was taken for each
-roc_curves                 what is found of a class against false alarms
-precision_recall_curves    what is found of a class against how much of it is true
-margins_of                 how clearly rows are on their side
-residual_facts             errors of a model of numbers
-worst_mistakes             the rows that a model is most wrong about
+confusion                  how often each class was predicted as each
+roc_curves                 true against false positive rate of each class
+precision_recall_curves    precision against recall of each class
+margins_of                 how far rows are on the right side of the decision
+residual_facts             errors of a regressor
+worst_mistakes             the rows with the largest errors
 
-Classes are scored by `predict_proba`, or by `decision_function` where there are no probabilities.
+Classes are scored by `predict_proba`, or by `decision_function` if there are no probabilities.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
     "worst_mistakes",
 ]
 
-_WITH_MARGINS = ("SVC", "LinearSVC", "SVCCV", "LinearSVCCV")  # ours and scikit-learn's
+_WITH_MARGINS = ("SVC", "LinearSVC", "SVCCV", "LinearSVCCV")  # of margrove and of scikit-learn
 
 
 def confusion(model: Any, X: Any, y: Any, sample_weight: Any = None) -> ConfusionMatrix:
@@ -56,9 +56,9 @@ def confusion(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Confusio
     Parameters
     ----------
     model : fitted classifier
-        Ours, any under scikit-learn's API, or a pipeline that ends in one.
+        Any under scikit-learn's API, or a pipeline that ends in one.
     X, y : rows and their classes
-        Rows that the model has not seen tell how good it is.
+        Use rows that the model has not seen.
     sample_weight : array of shape (n,), optional
 
     Returns
@@ -96,7 +96,7 @@ def roc_curves(model: Any, X: Any, y: Any, sample_weight: Any = None) -> RocCurv
     Returns
     -------
     RocCurves
-        Of two classes, one curve: that of the second.
+        For two classes, one curve: that of the second class.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def precision_recall_curves(
     Returns
     -------
     PrecisionRecallCurves
-        Of two classes, one curve: that of the second.
+        For two classes, one curve: that of the second class.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _one_against_the_others(
 ) -> tuple[ClassScores, _Judged, tuple[str, ...], np.ndarray]:
     """(name, scores, is true, share) of each class that some, but not all, rows have.
 
-    Rows without weight count for nothing: they are given weight 0, and no class exists by them.
+    Rows of weight 0 do not count: a class that only they have is undefined.
     """
     scores = required_scores(model, X)
     codes, names = codes_of(y, scores.classes, len(scores.values))
@@ -198,9 +198,9 @@ def _one_against_the_others(
 def margins_of(model: Any, X: Any, y: Any) -> MarginFacts:
     """Margins of rows: how far they are on the right side of the decision.
 
-    The margin of two classes is y f(x) with y = 1 for the second class and -1 for the first; of
-    more, the score of the true class minus the highest of the others. Scores are those of
-    `decision_function`; without one, probabilities.
+    For two classes the margin is y f(x), with y = 1 for the second class and -1 for the first. For
+    more classes it is the score of the true class minus the highest of the others. Scores are those
+    of `decision_function`; without one, probabilities.
 
     Parameters
     ----------
@@ -215,29 +215,31 @@ def margins_of(model: Any, X: Any, y: Any) -> MarginFacts:
     --------
     >>> import margrove
     >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
-    >>> told = margrove.facts.margins_of(margrove.SVC(kernel="linear", C=10).fit(X, y), X, y)
-    >>> told.margins.round(3).tolist(), told.n_wrong, told.measure
+    >>> found = margrove.facts.margins_of(margrove.SVC(kernel="linear", C=10).fit(X, y), X, y)
+    >>> found.margins.round(3).tolist(), found.n_wrong, found.measure
     ([2.0, 1.0, 1.0, 2.0], 0, 'y f(x)')
     """
     has_machine = hasattr(model, "decision_function")
-    scores = required_scores(_Deciding(model) if has_machine else model, X)
+    scores = required_scores(_WithoutProbabilities(model) if has_machine else model, X)
     codes, names = codes_of(y, scores.classes, len(scores.values))
     if len(names) > len(scores.classes):
         unknown = names[len(scores.classes)]
-        raise InvalidDataError(f"y has the class {unknown!r}, which the model does not know.")
+        raise InvalidDataError(
+            f"y has the class {unknown!r}, which the model does not know. Leave out its rows."
+        )
     rows = np.arange(len(codes))
-    own = scores.values[rows, codes]
+    of_truth = scores.values[rows, codes]
     if has_machine and len(names) == 2:
-        return _margin_facts(own, codes, names, "y f(x)", 1.0 if _has_level(model) else None)
+        return _margin_facts(of_truth, codes, names, "y f(x)", 1.0 if _has_level(model) else None)
     others = scores.values.copy()
     others[rows, codes] = -np.inf
     what = "score" if has_machine else "probability"
     measure = f"{what} of the true class minus the highest of the others"
-    return _margin_facts(own - others.max(axis=1), codes, names, measure, None)
+    return _margin_facts(of_truth - others.max(axis=1), codes, names, measure, None)
 
 
-class _Deciding:
-    """A classifier shown without its probabilities."""
+class _WithoutProbabilities:
+    """A classifier without its `predict_proba`."""
 
     def __init__(self, model: Any) -> None:
         self.classes_ = classes_of(model)
@@ -247,7 +249,7 @@ class _Deciding:
 
 
 def _has_level(model: Any) -> bool:
-    """Of a support vector machine |f| = 1 are the edges of the margin."""
+    """Whether |f| = 1 are the edges of the margin, as for support vector machines."""
     return any(cls.__name__ in _WITH_MARGINS for cls in type(last_step(model)).__mro__)
 
 

@@ -1,4 +1,4 @@
-"""From a certificate to facts: the proof, and the kinds of support vectors that it tells apart."""
+"""From a certificate to facts: the proof, and the kinds of support vectors that it shows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from margrove.exceptions import InvalidDataError
 from margrove.facts.machine_values import Proof
-from margrove.facts.outlines import Given
 from margrove.facts.plain_values import frozen
-from margrove.facts.values import SupportKind
+from margrove.facts.values import Given, SupportKind
 from margrove.margin.svm import Certificate, MachineCertificate, OneClassSVM, certificate
 
 __all__ = [
@@ -27,7 +26,7 @@ __all__ = [
     "worst_kinds",
 ]
 
-Kinds = dict[str, Callable[[MachineCertificate], np.ndarray]]  # names, and the rows of each
+Kinds = dict[str, Callable[[MachineCertificate], np.ndarray]]  # the rows of each kind, by its name
 
 
 def _with_slack(machine: MachineCertificate) -> np.ndarray:
@@ -35,7 +34,7 @@ def _with_slack(machine: MachineCertificate) -> np.ndarray:
 
 
 def _on_the_right_side(machine: MachineCertificate) -> np.ndarray:
-    """On the margin; where the solution is coarse, the two kinds of a certificate can overlap."""
+    """Rows on the margin; in a coarse solution, some of them can be misclassified too."""
     return np.setdiff1d(machine.on_margin, machine.misclassified)
 
 
@@ -60,14 +59,14 @@ def certificate_of(model: Any, given: Given) -> tuple[Certificate | None, str]:
     if X is not None:
         if y is None and not isinstance(model, OneClassSVM):
             raise InvalidDataError(
-                "describe got X but no y, and a proof needs both. Pass the y that the model was "
-                "fitted to, or neither."
+                "describe got X without y, but a proof needs both. Pass the y of the training "
+                "data, or neither."
             )
         return certificate(model, X, y, sample_weight), ""
     if "_record" not in vars(model):
         return None, (
-            "The training data are not remembered, for example not across pickling. Pass them: "
-            "describe(model, X, y, sample_weight)."
+            "The model does not have its training data, for example because it was pickled. Pass "
+            "them: describe(model, X, y, sample_weight)."
         )
     if model._record.X is None:
         return None, (
@@ -76,12 +75,12 @@ def certificate_of(model: Any, given: Given) -> tuple[Certificate | None, str]:
         )
     try:
         return model.certificate_, ""
-    except (InvalidDataError, TypeError) as error:  # X was changed since, or a subclass
+    except (InvalidDataError, TypeError) as error:  # X has changed since the fit, or a subclass
         return None, str(error)
 
 
 def proven_fields(machine: MachineCertificate, kinds: Kinds) -> dict[str, Any]:
-    """The fields of `MachineFacts` that only a certificate knows."""
+    """The fields of `MachineFacts` that need a certificate."""
     return {
         "n_free": len(machine.free),
         "n_bounded": len(machine.bounded),
@@ -99,7 +98,7 @@ def margin_width(norm: float | None) -> float | None:
 
 
 def worst_kinds(of_machines: Sequence[tuple[SupportKind, ...]]) -> tuple[SupportKind, ...]:
-    """The kinds of all machines together, each row as the last kind that it is of."""
+    """The kinds over all machines; a row has the last kind that it has in any machine."""
     together: list[SupportKind] = []
     taken = np.empty(0, dtype=np.int64)
     for same in reversed(list(zip(*of_machines, strict=True))):
@@ -110,7 +109,7 @@ def worst_kinds(of_machines: Sequence[tuple[SupportKind, ...]]) -> tuple[Support
 
 
 def model_proof(found: Certificate, names: list[str]) -> Proof:
-    """The proof of the whole model, with the machine and place of the largest violation."""
+    """The proof of a model, with the machine and place of the largest violation."""
     worst = max(range(len(names)), key=lambda k: found.machines[k].violation)
     place = _place(found.machines[worst])
     return _proof(found, f"{names[worst]}: {place}" if place and len(names) > 1 else place)
@@ -121,7 +120,7 @@ def _support_kind(name: str, rows: np.ndarray) -> SupportKind:
 
 
 def _place(machine: MachineCertificate) -> str:
-    """Where the largest violation is; some conditions are of one row, some of no row at all."""
+    """Where the largest violation is; a condition may be about two rows, one or none."""
     first, second = machine.violating_rows
     if first != second or machine.violation == 0:
         return machine.place

@@ -1,4 +1,4 @@
-"""Boosted stumps as rules of thumb, in words."""
+"""Boosted stumps as rules, in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,36 +13,36 @@ import scipy.sparse as sp
 
 from margrove.ensemble.adaboost import StumpMembers, VotingRule
 from margrove.facts.models import feature_names_of, require_boosting
-from margrove.facts.plain_values import Plain
+from margrove.facts.plain_values import Plain, require_whole
 from margrove.grove.read import Condition, branch_conditions, names_of, shown
 from margrove.grove.serve import TreeArrays
 
 __all__ = ["StumpRule", "stump_rules"]
 
-_HALF = 0.5  # parts words that occur from those that do not, in counts
-_CANCELLED = 1e-12  # of the weights: what rounding leaves of rules that took each other back
+_HALF = 0.5  # separates words that occur from those that do not, in counts
+_CANCELLED = 1e-12  # relative weight that rounding leaves if rules cancel each other
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StumpRule(Plain):
-    """All rounds that ask the same question, added up.
+    """The sum of all rounds with the same split.
 
     Attributes
     ----------
     feature : str
-        The name; "" for a rule that asks nothing.
+        The name; "" for a rule without a split.
     index : int or None
         The column.
     threshold : float or None
-        None where labels are asked for, or nothing.
+        None for a split by labels, or without a split.
     left, right : label
-        What is said of values up to the threshold, or of the labels asked for, and of the others.
+        The classes on both sides: up to the threshold or for the labels of the split, and beyond.
     weight : float
-        The sum of the betas of the rounds, less those that say the opposite. With more than two
-        classes, `left` and `right` are those that an answer raises most, and this is half of what
-        it raises them by, of both together. Without a question: the label's lead over the next.
+        The sum of the betas of the rounds, minus those that predict the opposite. With more than
+        two classes, `left` and `right` are the classes that each side raises most, and the weight
+        is half of the sum of both raises. Without a split: the label's lead over the next.
     n_rounds : int
-        How many rounds ask this.
+        The number of rounds with this split.
     text : str
     """
 
@@ -58,7 +57,11 @@ class StumpRule(Plain):
 
 
 class _Stump(NamedTuple):
-    """condition: of the left side, None if both sides say the same; classes by their codes."""
+    """The stump of a round.
+
+    condition     of the left side; None if both sides predict the same
+    left, right   class codes
+    """
 
     condition: Condition | None
     left: int
@@ -69,23 +72,23 @@ class _Stump(NamedTuple):
 def stump_rules(
     model: Any, n: int = 10, feature_names: Any = None, *, X: Any = None
 ) -> list[StumpRule]:
-    """The rules of thumb that boosted stumps vote with, the strongest first.
+    """The rules of boosted stumps, the strongest first.
 
-    Rounds that ask the same question are put together; those that say the same of all rows are one
-    rule without a question.
+    Rounds with the same split are added up. Rounds that predict one class for all rows are one rule
+    without a split.
 
     Parameters
     ----------
     model : fitted AdaBoostClassifier
         With algorithm "samme", "m1" or "discrete", and stumps of margrove.
     n : int, default=10
-        How many rules, at most.
+        Largest number of rules.
     feature_names : sequence of str, optional
         A name for each feature, such as `CountVectorizer().get_feature_names_out()`. By default
-        those that the model was fitted to, or else "x0", "x1" and so on.
+        those of the training data, or else "x0", "x1" and so on.
     X : sparse matrix or array-like, optional
-        The rows of the fit: where a threshold parts zeros from all larger values, the text says
-        that a word occurs. Without X it says so of thresholds of 0.5, as counts have, if
+        The training rows: if a threshold separates zeros from all larger values, the text says that
+        a word occurs. Without X, it says so for thresholds of 0.5, as counts have, if
         `feature_names` are given.
 
     Returns
@@ -105,36 +108,35 @@ def stump_rules(
     "if 'card' occurs, say Card"
     """
     require_boosting(model, "stump_rules")
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n must be a whole number of rules, at least 1. Got {n!r}.")
+    n = require_whole("n", n, 1, " of rules")
     if not isinstance(model._rule(), VotingRule):
         raise TypeError(
-            f"Rules are of stumps that vote, and algorithm={model.algorithm!r} adds numbers. Fit "
-            "with algorithm='samme'."
+            "stump_rules takes stumps that vote for classes, and those of "
+            f"algorithm={model.algorithm!r} add numbers. Fit with algorithm='samme'."
         )
     given = feature_names_of(model, model.n_features_in_, feature_names)
     columns = _columns_of(model, X)
-    asked: dict[Condition, tuple[np.ndarray, int]] = {}
+    by_split: dict[Condition, tuple[np.ndarray, int]] = {}
     constant, n_constant = np.zeros(model.n_classes_), 0
     for stump in _stumps_of(model, given):
         if stump.condition is None:
             constant[stump.left] += stump.beta
             n_constant += 1
             continue
-        gained, count = asked.get(stump.condition, (np.zeros(model.n_classes_), 0))
+        gained, count = by_split.get(stump.condition, (np.zeros(model.n_classes_), 0))
         gained[stump.right] += stump.beta
         gained[stump.left] -= stump.beta
-        asked[stump.condition] = gained, count + 1
+        by_split[stump.condition] = gained, count + 1
     classes = model.classes_.tolist()
     least = _CANCELLED * float(np.abs(model.estimator_weights_).sum())
     rules = [
         _rule(condition, gained, count, classes, feature_names is not None, columns)
-        for condition, (gained, count) in asked.items()
+        for condition, (gained, count) in by_split.items()
     ]
     if n_constant:
-        rules.append(_rule_without_question(constant, n_constant, classes))
+        rules.append(_rule_without_split(constant, n_constant, classes))
     rules = [rule for rule in rules if rule.weight > least]
-    return sorted(rules, key=lambda rule: -rule.weight)[: int(n)]
+    return sorted(rules, key=lambda rule: -rule.weight)[:n]
 
 
 def _stumps_of(model: Any, given: Any) -> Iterator[_Stump]:
@@ -156,26 +158,26 @@ def _stumps_of(model: Any, given: Any) -> Iterator[_Stump]:
 
 
 def _read(member: Any, given: Any, classes: list[Any], beta: float) -> _Stump:
-    """A stump that is a tree of three nodes, or of one."""
+    """The stump of a member, which is a tree of three nodes or of one."""
     tree = getattr(member, "arrays_", None)
     if not isinstance(tree, TreeArrays) or len(tree) > 3:
         size = "" if tree is None else f" of {len(tree)} nodes"
         raise TypeError(
-            "Rules are read from stumps of margrove, such as DecisionTreeClassifier(max_depth=1). "
+            "stump_rules takes stumps of margrove, such as DecisionTreeClassifier(max_depth=1). "
             f"The members of this model are {type(member).__name__}s{size}."
         )
     names = names_of(member)
     if given is not None:
         names = dataclasses.replace(names, features=tuple(str(name) for name in given))
-    said = [classes.index(names.prediction(value)) for value in tree.value.tolist()]
-    if len(said) < 3 or said[1] == said[2]:
-        return _Stump(None, said[-1], said[-1], beta)
+    codes = [classes.index(names.prediction(value)) for value in tree.value.tolist()]
+    if len(codes) < 3 or codes[1] == codes[2]:
+        return _Stump(None, codes[-1], codes[-1], beta)
     condition = dataclasses.replace(branch_conditions(tree, names, 0)[0], missing=0.0)
-    return _Stump(condition, said[1], said[2], beta)
+    return _Stump(condition, codes[1], codes[2], beta)
 
 
 def _columns_of(model: Any, X: Any) -> Any:
-    """The nonzero entries, column by column; None if X was not given."""
+    """X as a CSC array; None if X was not given, or has labels."""
     if X is None:
         return None
     rows = model._rows(X)
@@ -190,7 +192,7 @@ def _rule(
     is_named: bool,
     columns: Any,
 ) -> StumpRule:
-    """gained: by how much more the right side is for each class than the left."""
+    """gained is by how much the right side raises each class more than the left side does."""
     left, right = classes[int(np.argmin(gained))], classes[int(np.argmax(gained))]
     index, threshold = condition.number, condition.high
     has_threshold = condition.kind in ("range", "sum") and math.isfinite(threshold)
@@ -221,7 +223,7 @@ def _is_about_a_word(index: int, threshold: float, is_named: bool, columns: Any)
     return threshold > 0.0 and not np.any((values != 0.0) & (values <= threshold))
 
 
-def _rule_without_question(votes: np.ndarray, n_rounds: int, classes: list[Any]) -> StumpRule:
+def _rule_without_split(votes: np.ndarray, n_rounds: int, classes: list[Any]) -> StumpRule:
     best = int(np.argmax(votes))
     label, others = classes[best], np.delete(votes, best)
     return StumpRule(

@@ -1,13 +1,13 @@
-"""The criteria of trees: what makes a node impure, by name.
+"""The registry of criteria: how the impurity of a node is measured.
 
-One entry of CRITERIA says all that the library knows of a criterion. Everything else reads it:
+One entry of CRITERIA holds all that the library knows about a criterion. Everything else reads it:
 `criterion=` of trees, forests and boosting, the command line, the studio, model files, tuning, the
-table of the docs, and the tests. So adding one is one entry:
+table of the docs, and the tests. So adding a criterion is adding one entry:
 
 - with `impurity`, a function of a node's sums. It is compiled, and every split is judged by calling
   it; `register_criterion` adds such an entry while a program runs;
-- with `code`, where the loops over rows know the criterion themselves. They are faster, and find
-  ties in whole numbers: see `margrove.grove.grow.search.scores`.
+- with `code`, if the loops over rows have the criterion built in. They are faster, and find ties
+  in whole numbers: see `margrove.grove.grow.search.scores`.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ class Criterion:
     for_classes    for classification, or for regression
     summary        one line, for menus and docs
     formula        the impurity in symbols, for docs
-    code           of the compiled score, see `grow.search.scores`; CUSTOM: `impurity` is it
-    exact_ties     whether whole numbers tell which of two splits is better, or that none is
+    code           of the compiled score, see `grow.search.scores`; CUSTOM: use `impurity`
+    exact_ties     whether two splits are compared in whole numbers, so that ties are exact
     of_shares      the impurity of class shares (along the last axis), None for regression
     impurity       function(sums, weight, *parameters): the impurity of a node. sums float64: the
                    weights of the classes, or the weighted sum and sum of squares of the targets
     parameters     names and numbers, which `impurity` gets and model files keep
-    same_as        the name of the criterion that this is another name of
+    same_as        if this is a second name: the first name of the criterion
     in_forests     whether forests take it
-    in_menus       whether it is offered where one may choose; deprecated names are not
+    in_menus       whether menus offer it; deprecated names are not offered
     targets        which numbers it takes: "all", "non-negative" or "positive"
-    has_medians    whether a leaf is the median of its targets, not the mean
-    scale_powers   how often the scale of the targets is in the impurity
+    has_medians    whether a leaf predicts the median of its targets, not the mean
+    scale_powers   p, if targets times c have an impurity times c^p
     error_name     what the impurity of a regression is called
-    scoring        what tuning makes small, or large
+    scoring        the score that tuning maximises
     """
 
     name: str
@@ -84,7 +84,7 @@ class Criterion:
     scoring: str = "neg_mean_squared_error"
 
     def impurity_of(self, sums: np.ndarray, weight: float) -> float:
-        """`impurity` with its parameters, as Python runs it."""
+        """`impurity` with its parameters, run by Python."""
         if self.impurity is None:
             raise TypeError(f"criterion={self.name!r} is not a function of sums and weight.")
         return float(self.impurity(sums, weight, *self.parameters.values()))
@@ -99,14 +99,14 @@ class Criterion:
             )
         if self.targets == "non-negative" and (y.sum(axis=0) <= 0).any():
             raise InvalidDataError(
-                f"Sum of y is not strictly positive which is necessary for {kind} regression: of "
-                "an output, all are zero. Use criterion='squared_error'."
+                f"Sum of y is not strictly positive which is necessary for {kind} regression: all "
+                "values of an output are zero. Use criterion='squared_error'."
             )
         if self.targets == "positive" and y.min() <= 0:
             raise InvalidDataError(f"criterion={self.name!r} needs targets above zero.")
 
     def saved(self) -> dict[str, Any]:
-        """What a model file keeps of it: see `criterion_saved_as`."""
+        """What a model file contains; `criterion_saved_as` reads it."""
         return {"name": self.name, "parameters": dict(self.parameters)}
 
 
@@ -205,25 +205,25 @@ def _names(for_classes: bool, in_forests: bool, distinct: bool) -> list[str]:
 
 
 def powers_of_scale(code: int) -> int:
-    """How often the scale of the targets is in an impurity, by the code of the score."""
+    """`Criterion.scale_powers` by the code of the score."""
     return next((one.scale_powers for one in CRITERIA.values() if one.code == code), 1)
 
 
 def criteria_table() -> list[str]:
-    """The table of the docs, line by line, in Markdown."""
+    """The table of criteria in the docs: lines of Markdown."""
     lines = ["| `criterion=` | of | impurity of a node with class shares p, or targets t |",
              "|---|---|---|"]  # fmt: skip
     for one in CRITERIA.values():
         if one.same_as is None:
-            alike = [other.name for other in CRITERIA.values() if other.same_as == one.name]
-            names = ", ".join(f'`"{name}"`' for name in (one.name, *alike))
+            aliases = [other.name for other in CRITERIA.values() if other.same_as == one.name]
+            names = ", ".join(f'`"{name}"`' for name in (one.name, *aliases))
             kind = "classes" if one.for_classes else "numbers"
             lines.append(f"| {names} | {kind} | {one.formula or one.summary} |")
     return lines
 
 
 def without_friedman(criterion: str) -> str:
-    """The criterion as it is; "friedman_mse" by its other name, where scikit-learn drops it."""
+    """The criterion; "squared_error" for "friedman_mse" if scikit-learn has deprecated that."""
     if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
     if parse_version(sklearn.__version__) < parse_version("1.9"):
@@ -239,7 +239,7 @@ def without_friedman(criterion: str) -> str:
 
 
 class CriterionNames(StrOptions):
-    """The names of one kind that are registered at the moment, for checks of parameters."""
+    """The names that are registered now, for classes or for numbers; checks `criterion=`."""
 
     def __init__(self, for_classes: bool) -> None:
         self._for_classes = for_classes
@@ -251,7 +251,7 @@ class CriterionNames(StrOptions):
 
     @options.setter
     def options(self, given: set[str]) -> None:
-        """What scikit-learn sets; the registry decides."""
+        """Ignored: scikit-learn sets options, but the registry has them."""
 
 
 def register_criterion(
@@ -272,9 +272,8 @@ def register_criterion(
         A new name.
     function : callable
         `function(sums, weight)` returns the impurity of a node: `sums` are the weights of its
-        classes, or the weighted sum and sum of squares of its targets. It is compiled;
-        one that is compiled already is taken as it is. The first line of its docstring is what
-        menus and docs say of it.
+        classes, or the weighted sum and sum of squares of its targets. It is compiled, unless it
+        is compiled already. The first line of its docstring is shown in menus and docs.
     for_classes : bool, default=True
         Whether it is for classification or for regression.
     parameters : dict of str to float, optional
@@ -297,12 +296,12 @@ def register_criterion(
         raise ValueError(f"A criterion named {name!r} exists already: {sorted(CRITERIA)}.")
     if not callable(function):
         raise TypeError(f"function must be callable. Got {function!r} instead.")
-    numbers = {str(own): float(value) for own, value in (parameters or {}).items()}
+    numbers = {str(key): float(value) for key, value in (parameters or {}).items()}
     summary = (function.__doc__ or "a registered criterion").strip().splitlines()[0]
 
     def of_shares(shares: np.ndarray) -> np.ndarray:
         return np.apply_along_axis(
-            lambda own: function(own, 1.0, *numbers.values()), -1, np.asarray(shares)
+            lambda row: function(row, 1.0, *numbers.values()), -1, np.asarray(shares)
         )
 
     CRITERIA[name] = Criterion(
@@ -317,7 +316,7 @@ def register_criterion(
 
 
 def criterion_saved_as(saved: Mapping[str, Any]) -> Criterion:
-    """The criterion that `Criterion.saved` was asked of; LookupError if it is not registered."""
+    """The criterion that `Criterion.saved` wrote; LookupError if it is not registered."""
     name, parameters = saved["name"], dict(saved["parameters"])
     known = CRITERIA.get(name)
     if known is None:
@@ -334,7 +333,7 @@ def criterion_saved_as(saved: Mapping[str, Any]) -> Criterion:
 
 
 def impurity(name: str, counts: np.ndarray) -> float:
-    """The impurity of a node with so many rows of each class.
+    """The impurity of a node from the number of rows of each class.
 
     Examples
     --------

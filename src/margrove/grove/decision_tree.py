@@ -1,4 +1,4 @@
-"""What the two decision trees share: parameters, growing, reading."""
+"""The base class of the two decision trees: parameters, growing, reading."""
 
 from __future__ import annotations
 
@@ -49,7 +49,15 @@ from margrove.grove.growth_limits import (
     number_of_leaves,
     unscaled,
 )
-from margrove.grove.serve import TreeArrays, leaves_of, values_of
+from margrove.grove.serve import (
+    TreeArrays,
+    TreeSum,
+    leaves_of,
+    predictions_of,
+    times_powers,
+    tree_sum,
+    values_of,
+)
 from margrove.grove.table import (
     BinnedDataset,
     Targets,
@@ -90,7 +98,7 @@ TREE_PARAMETERS: dict[str, list[Any]] = {
     "max_bins": [Interval(Integral, 2, 65535, closed="both"), None],
     "n_jobs": [Integral, None],
     "random_state": [
-        Interval(Integral, 0, 2**64 - 1, closed="both"),  # those of a forest's trees are as large
+        Interval(Integral, 0, 2**64 - 1, closed="both"),  # seeds of a forest's trees have 64 bits
         *RANDOM_STATE["random_state"],
     ],
     **RUN_CONTROL,
@@ -99,9 +107,11 @@ TREE_PARAMETERS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True)
 class TreeTraining:
-    """All that a tree is grown from.
+    """The training set of a tree.
 
-    rows are all but those `held_out` to see when to stop.
+    rows           int64: the rows that the tree is grown on
+    total_weight   of these rows, as given
+    held_out       int64: the rows for early stopping
     """
 
     table: TreeTable
@@ -124,7 +134,11 @@ class DecisionTree(Estimator):
         learnt: Callable[[TreeArrays], dict[str, Any]],
         scale: float = 1.0,
     ) -> None:
-        """Bin, grow, prune and commit; values are multiplied by `scale`, a power of two."""
+        """Bin, grow, prune and commit.
+
+        `learnt` returns the fitted attributes for a tree. Values of nodes are multiplied by
+        `scale`, a power of two, by which the targets were divided.
+        """
         table = training.table
         n_threads = self._threads(table.X.shape)
         data = bin_columns(
@@ -136,7 +150,7 @@ class DecisionTree(Estimator):
         )
         if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in data.extremes):
             refuse_infinity(table.X, self, table.feature_names)
-        self._ask_for_memory(training)
+        self._require_memory(training)
         rules = self._rules(training, data, scale)
         grower = self._grower(training, data, rules, n_threads)
 
@@ -167,8 +181,8 @@ class DecisionTree(Estimator):
         cut_back = self._cut_back(grown(), training, scale, rules.criterion)
         self._commit(table.attributes | learnt(scaled(cut_back)))
 
-    def _ask_for_memory(self, training: TreeTraining) -> None:
-        """Statistics and values of the nodes and their copies, with half as many leaves as rows."""
+    def _require_memory(self, training: TreeTraining) -> None:
+        """Raise if the nodes (as many as rows, unless limited) do not fit into memory."""
         n_nodes = float(len(training.rows))
         if self.max_leaf_nodes is not None:
             n_nodes = min(n_nodes, 2.0 * self.max_leaf_nodes)
@@ -184,7 +198,7 @@ class DecisionTree(Estimator):
     def _cut_back(
         self, arrays: TreeArrays, training: TreeTraining, scale: float, criterion: int
     ) -> TreeArrays:
-        """The tree, values of which are to be multiplied by `scale`, as the rules leave it."""
+        """The tree after the rules that make nodes leaves; its values are still unscaled."""
         counts = self._counts(training)
         if self.significance is not None:
             arrays = stop_at_chance(arrays, self.significance, counts)
@@ -218,12 +232,12 @@ class DecisionTree(Estimator):
 
     @staticmethod
     def _counts(training: TreeTraining) -> list[int] | None:
-        """How many classes each output has; None for numbers."""
+        """The number of classes of each output; None for regression."""
         targets = training.targets
         return np.diff(targets.starts).tolist() if len(targets.labels) else None
 
     def _training_of(self, table: TreeTable, targets: Targets) -> TreeTraining:
-        """With rows set apart, where growing is to stop by them."""
+        """The training set, with rows held out if there is early stopping."""
         rows = np.arange(len(targets.weight))
         held_out = rows[:0]
         if self.early_stopping:
@@ -231,7 +245,7 @@ class DecisionTree(Estimator):
 
             if len(rows) < 4:
                 raise ValueError(
-                    f"early_stopping=True sets rows apart, but there are only {len(rows)}. "
+                    f"early_stopping=True holds out rows, but there are only {len(rows)}. "
                     "Use early_stopping=False."
                 )
             rows, held_out = train_test_split(
@@ -272,7 +286,7 @@ class DecisionTree(Estimator):
         )  # fmt: skip
 
     def _custom_search(self, training: TreeTraining) -> CustomSearch | None:
-        """For a criterion that is a function of sums."""
+        """The search for a criterion that is a function of sums; None for the others."""
         return custom_search(
             self.criterion,
             n_outputs=len(training.targets.starts) - 1,
@@ -290,11 +304,11 @@ class DecisionTree(Estimator):
         ):
             if refused:
                 raise ValueError(
-                    f"splitter='oblique' does not go with {name}. Use splitter='best'."
+                    f"splitter='oblique' cannot be combined with {name}. Use splitter='best'."
                 )
 
     def _check_multiway(self, training: TreeTraining, data: BinnedDataset, rules: Rules) -> None:
-        """Refuse what only binary trees can do."""
+        """Raise for options that only binary trees have."""
         for refused, name in (
             (rules.criterion not in MULTIWAY_CRITERIA, f"criterion={self.criterion!r}"),
             (len(training.targets.starts) > 2, "several outputs"),
@@ -305,10 +319,12 @@ class DecisionTree(Estimator):
             (len(rules.monotone) > 0, "monotonic_cst"),
         ):
             if refused:
-                raise ValueError(f"split='multiway' does not go with {name}. Use split='binary'.")
+                raise ValueError(
+                    f"split='multiway' cannot be combined with {name}. Use split='binary'."
+                )
 
     def _threads(self, shape: tuple[int, int]) -> int:
-        """Not asked for where there is too little to share."""
+        """The number of threads: one for small tables."""
         if shape[0] * shape[1] < _FEW_CELLS and self.n_jobs != 0:
             return 1
         return resolve_n_jobs(self.n_jobs, unset="all")
@@ -329,13 +345,13 @@ class DecisionTree(Estimator):
         return limits.rules(size, scale, seed)
 
     def _seed(self) -> int:
-        """64 bits as a signed number, which compiled code takes for any of them."""
+        """The seed as a signed number with the same 64 bits, as compiled code takes it."""
         return int(np.uint64(seed_of(self.random_state)).astype(np.int64))
 
     # -- reading --
 
     def _rows(self, X: Any) -> Any:
-        """X as the tree walks it: numbers of categories, NaN for missing."""
+        """X as trees read it: dense, categories as numbers, NaN for missing."""
         check_is_fitted(self, "arrays_")
         counts = self._class_counts()
         n_values = self.n_outputs_ if counts is None else sum(counts)
@@ -360,9 +376,14 @@ class DecisionTree(Estimator):
         )
 
     def _values(self, X: Any) -> np.ndarray:
-        """The value of each row's leaf, or of its leaves."""
+        """The value of the leaf of each row; the weighted mean if it reaches several."""
         rows = self._rows(X)
         return values_of(self.arrays_, rows, self._leaves_of_rows(rows))
+
+    def _tree_sum(self, function: str) -> TreeSum:
+        """This model as a sum of one tree; see `TreeSum`."""
+        check_is_fitted(self, "arrays_")
+        return tree_sum(self, [self.arrays_], function, **predictions_of(self))
 
     def _with_arrays(self, arrays: TreeArrays) -> Self:
         """A fitted copy with another tree."""
@@ -381,7 +402,7 @@ class DecisionTree(Estimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Impurity decrease by each feature, as shares. Biased to features of many values."""
+        """Impurity decrease by each feature, as shares. Biased towards features of many values."""
         check_is_fitted(self, "arrays_")
         return importances(self.arrays_, self.n_features_in_)
 
@@ -396,16 +417,16 @@ class DecisionTree(Estimator):
         return self.arrays_.n_leaves
 
     def apply(self, X: Any, check_input: bool = True) -> np.ndarray:
-        """The number of the leaf that each row ends up in."""
+        """The number of the leaf that each row reaches."""
         return self._leaves(X)
 
     def decision_path(self, X: Any, check_input: bool = True) -> sp.csr_matrix:
-        """Which nodes each row passes: 1 in row i, column k if row i comes by node k."""
+        """The nodes that each row passes: 1 in row i, column k if row i reaches node k."""
         leaves = self._leaves(X)
         return decision_path(self.arrays_, leaves)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """The effective alphas of cost-complexity pruning, and the impurity left at each."""
+        """The effective alphas of cost-complexity pruning, and the impurity of each pruned tree."""
         from sklearn.base import clone
         from sklearn.utils import Bunch
 
@@ -424,27 +445,23 @@ class DecisionTree(Estimator):
 
 
 def _scaled(arrays: TreeArrays, scale: float, criterion: int) -> TreeArrays:
-    """Values of targets that were divided by `scale` for the fit."""
+    """The tree for the original targets, which were divided by `scale` for the fit."""
     powers = powers_of_scale(criterion)
-
-    def real(amounts: np.ndarray) -> np.ndarray:
-        for _ in range(powers):  # one by one: the square of the scale may be beyond floating point
-            amounts = np.minimum(amounts * scale, np.finfo(float).max)
-        return amounts
-
     with np.errstate(over="ignore", under="ignore"):
-        return replace(
-            arrays,
-            value=arrays.value * scale,
-            impurity=real(arrays.impurity),
-            decrease=real(arrays.decrease),
-        )
+        value = arrays.value * scale
+    return replace(
+        arrays,
+        value=value,
+        impurity=times_powers(arrays.impurity, scale, powers),
+        decrease=times_powers(arrays.decrease, scale, powers),
+    )
 
 
 def warn_of_halving(n_splits: int, name: str) -> None:
+    """Warn if nodes below GREEDY_DEPTH were split into halves; `name` is the estimator's class."""
     if n_splits:
         warnings.warn(
-            f"{name} is more than {GREEDY_DEPTH} levels deep: greedy splits peel off a few rows at "
+            f"{name} is more than {GREEDY_DEPTH} levels deep: greedy splits separate a few rows at "
             f"a time. Below that, {n_splits} nodes were halved instead. Set max_depth, or look for "
             "a column that numbers the rows.",
             DataWarning,

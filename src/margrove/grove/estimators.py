@@ -1,4 +1,4 @@
-"""Estimators: DecisionTreeClassifier, DecisionTreeRegressor."""
+"""The estimators DecisionTreeClassifier and DecisionTreeRegressor."""
 
 from __future__ import annotations
 
@@ -36,68 +36,69 @@ __all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     """A decision tree for classes: ID3, C4.5 and CART on one engine.
 
-    A drop-in for `sklearn.tree.DecisionTreeClassifier`. Splits are exact in float64, ties go to the
-    lowest feature and the lowest threshold, and neither the order of the rows nor the number of
-    threads matters: without `max_features` and `splitter="random"` nothing is random. Strings,
-    categories and missing values need no encoding.
+    A drop-in replacement for `sklearn.tree.DecisionTreeClassifier`. Splits are exact in float64,
+    ties go to the lowest feature and the lowest threshold, and neither the order of the rows nor
+    the number of threads matters: without `max_features` and `splitter="random"` nothing is random.
+    Strings, categories and missing values need no encoding.
 
     Parameters
     ----------
     criterion : {"gini", "entropy", "log_loss", "gain_ratio", "error"}, default="gini"
-        What makes a node impure; see `margrove.grove.criteria.CRITERIA`.
+        How the impurity of a node is measured; see `margrove.grove.criteria.CRITERIA`.
     splitter : {"best", "random", "oblique"}, default="best"
         "random" draws one threshold for each feature and takes the best of those. "oblique" also
-        looks at one direction across all features, which a linear machine finds for each node.
+        tries one linear combination of all features, which a linear model finds for each node.
     split : {"binary", "multiway"}, default="binary"
-        "multiway" gives a categorical feature one branch for each of its values and does not ask it
-        again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
+        "multiway" gives a categorical feature one branch for each of its values and does not split
+        by it again further down, as ID3 and C4.5 do. A row whose value is missing takes all
+        branches, each with a share.
     max_depth : int or None, default=None
-        Most edges from the root to a leaf. Without it, a tree deeper than 500 halves its nodes
-        from there on, and says so.
+        Largest number of edges from the root to a leaf. Without it, nodes deeper than 500 levels
+        are split into halves, and a warning says so.
     min_samples_split : int or float, default=2
-        Fewest samples that a node to be split may have; a share of all samples if a float.
+        Smallest number of samples of a node that is split; a share of all samples if a float.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf.
+        Smallest number of samples of a leaf; a share of all samples if a float.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the whole weight that a leaf may have.
+        Smallest share of the total weight that a leaf may have.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
-        How many features, drawn for each node, are looked at.
+        How many features are drawn for each node and searched.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of what is drawn, if anything is; up to 64 bits.
+        Seed of random numbers, where any are drawn; up to 64 bits.
     max_leaf_nodes : int or None, default=None
-        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+        Grow best-first up to this number of leaves: the leaf whose split gains most comes first.
     min_impurity_decrease : float, default=0.0
-        Least decrease of the impurity, weighted by the node's share of the weight, that is worth a
-        split. At 0 splits that gain nothing are made too: the next one may gain all (XOR).
+        Smallest decrease of the impurity, weighted by the node's share of the weight, for which a
+        node is split. At 0, splits that gain nothing are made too: the next ones may gain (XOR).
     class_weight : dict, list of dict, "balanced" or None, default=None
         Factors on the weights of the classes.
     ccp_alpha : float, default=0.0
-        Price of a leaf: the largest subtree whose branches are all worth it is kept.
+        Cost of a leaf in cost-complexity pruning: branches that gain less than it are removed.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
-        Features with which the probability of the second class may only rise (1) or fall (-1).
+        Features in which the probability of the second class may only rise (1) or fall (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
-        Columns whose values are labels without an order: those with strings or categories, all, or
-        a mask, numbers or names. None refuses labels.
+        Columns whose values are labels without an order: those with strings or categories, all of
+        them, or a mask, numbers or names of columns. None refuses labels.
     oblique_learner : {"svm", "perceptron", "prototypes"}, default="svm"
         What finds the directions of oblique splits: a linear support vector machine, a perceptron,
         or the nearest of two prototypes.
     significance : float or None, default=None
-        Make no split that chance makes as well in more than this share of cases (chi-square test of
-        classes, F-test of means).
+        Make no split whose p-value is above this (chi-square test for classes, F-test for means).
     max_error : float or None, default=None
-        Make no split of a node whose training error is at most this.
+        Do not split a node whose training error is at most this.
     early_stopping : bool, default=False
         Make no split that does not lower the error on rows held out of the training.
     validation_fraction : float, default=0.1
         Share of the rows that early stopping holds out.
     max_bins : int or None, default=None
-        Most different values of a numeric column; neighbours are merged. None keeps all.
+        Largest number of distinct values of a numeric column; neighbours are merged. None keeps
+        all values.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores.
     max_time : float or None, default=None
-        Seconds after which growing ends with what there is.
+        Seconds after which growing stops; the tree grown so far is kept.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does.
+        What Ctrl-C does: raise KeyboardInterrupt, or keep the tree grown so far.
     verbose : int, default=0
         Show a progress bar.
 
@@ -116,7 +117,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has names.
     feature_importances_ : ndarray
 
     Examples
@@ -198,9 +199,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
             Missing values are NaN.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-            0 is a row removed, 2 a row that is there twice.
+            0 removes a row, 2 counts it twice.
         check_input : bool, default=True
-            Accepted as scikit-learn's; input is always checked.
+            Ignored: input is always checked. It exists for compatibility with scikit-learn.
 
         Returns
         -------
@@ -210,7 +211,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         table = read_table(X, self, self.categorical_features)
         training, classes = self._training(table, y, sample_weight)
         single = len(classes) == 1
-        counts = [len(own) for own in classes]
+        counts = [len(labels) for labels in classes]
 
         def learnt(arrays: TreeArrays) -> dict[str, Any]:
             return {
@@ -231,8 +232,8 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         outputs = columns_of_labels(y)
         class_weights = class_weights_of_outputs(self.class_weight, len(outputs))
         found = [
-            check_training_labels(own, sample_weight, weights, n, min_classes=1)
-            for own, weights in zip(outputs, class_weights, strict=True)
+            check_training_labels(labels, sample_weight, weights, n, min_classes=1)
+            for labels, weights in zip(outputs, class_weights, strict=True)
         ]
         given = found[0].weight
         weight = given.copy()
@@ -255,10 +256,10 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         """The logarithms of the shares."""
         shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(shares) if self.n_outputs_ == 1 else [np.log(own) for own in shares]
+            return np.log(shares) if self.n_outputs_ == 1 else [np.log(s) for s in shares]
 
     def predict(self, X: Any, check_input: bool = True) -> np.ndarray:
-        """The largest class of the leaf of each row; of equally large ones the first."""
+        """The most frequent class in the leaf of each row; the first one if several are equal."""
         check_is_fitted(self, "arrays_")
         if not self.arrays_.is_binary:
             mixed: np.ndarray = self.classes_[np.argmax(self._values(X), axis=1)]
@@ -270,7 +271,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
             return found
         shares = by_output(self.arrays_.value[leaves], self.n_classes_)
         return np.stack(
-            [own[np.argmax(s, axis=1)] for own, s in zip(self.classes_, shares, strict=True)],
+            [labels[np.argmax(s, axis=1)] for labels, s in zip(self.classes_, shares, strict=True)],
             axis=1,
         )
 
@@ -286,64 +287,66 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     """A decision tree for numbers.
 
-    A drop-in for `sklearn.tree.DecisionTreeRegressor`; see `DecisionTreeClassifier` for what is
-    different.
+    A drop-in replacement for `sklearn.tree.DecisionTreeRegressor`; see `DecisionTreeClassifier` for
+    the differences.
 
     Parameters
     ----------
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson", "gamma"}
-        What a split lowers; default="squared_error", of which "friedman_mse" is a deprecated name.
-        A leaf of "absolute_error" is the median of its targets, else it is their mean.
+        The error that splits reduce; default="squared_error", of which "friedman_mse" is a
+        deprecated name. With "absolute_error" a leaf predicts the median of its targets, else their
+        mean.
     splitter : {"best", "random", "oblique"}, default="best"
         "random" draws one threshold for each feature and takes the best of those. "oblique" also
-        looks at one direction across all features, which a linear machine finds for each node.
+        tries one linear combination of all features, which a linear model finds for each node.
     split : {"binary", "multiway"}, default="binary"
-        "multiway" gives a categorical feature one branch for each of its values and does not ask it
-        again further down, as ID3 and C4.5 do; a row whose value is missing goes down all of them.
+        "multiway" gives a categorical feature one branch for each of its values and does not split
+        by it again further down, as ID3 and C4.5 do. A row whose value is missing takes all
+        branches, each with a share.
     max_depth : int or None, default=None
-        Most edges from the root to a leaf. Without it, a tree deeper than 500 halves its nodes
-        from there on, and says so.
+        Largest number of edges from the root to a leaf. Without it, nodes deeper than 500 levels
+        are split into halves, and a warning says so.
     min_samples_split : int or float, default=2
-        Fewest samples that a node to be split may have; a share of all samples if a float.
+        Smallest number of samples of a node that is split; a share of all samples if a float.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf.
+        Smallest number of samples of a leaf; a share of all samples if a float.
     min_weight_fraction_leaf : float, default=0.0
-        Least share of the whole weight that a leaf may have.
+        Smallest share of the total weight that a leaf may have.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
-        How many features, drawn for each node, are looked at.
+        How many features are drawn for each node and searched.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of what is drawn, if anything is; up to 64 bits.
+        Seed of random numbers, where any are drawn; up to 64 bits.
     max_leaf_nodes : int or None, default=None
-        Grow best-first, the leaf whose split gains most at a time, to so many leaves.
+        Grow best-first up to this number of leaves: the leaf whose split gains most comes first.
     min_impurity_decrease : float, default=0.0
-        Least decrease of the impurity, weighted by the node's share of the weight, that is worth a
-        split.
+        Smallest decrease of the impurity, weighted by the node's share of the weight, for which a
+        node is split.
     ccp_alpha : float, default=0.0
-        Price of a leaf: the largest subtree whose branches are all worth it is kept.
+        Cost of a leaf in cost-complexity pruning: branches that gain less than it are removed.
     monotonic_cst : array-like of {-1, 0, 1}, dict of names or None, default=None
-        Features with which the prediction may only rise (1) or fall (-1).
+        Features in which the prediction may only rise (1) or fall (-1).
     categorical_features : "from_dtype", "all", array-like or None, default="from_dtype"
         Columns whose values are labels without an order.
     oblique_learner : {"svm", "perceptron", "prototypes"}, default="svm"
         What finds the directions of oblique splits: a linear support vector machine, a perceptron,
         or the nearest of two prototypes.
     significance : float or None, default=None
-        Make no split that chance makes as well in more than this share of cases (chi-square test of
-        classes, F-test of means).
+        Make no split whose p-value is above this (chi-square test for classes, F-test for means).
     max_error : float or None, default=None
-        Make no split of a node whose training error is at most this.
+        Do not split a node whose training error is at most this.
     early_stopping : bool, default=False
         Make no split that does not lower the error on rows held out of the training.
     validation_fraction : float, default=0.1
         Share of the rows that early stopping holds out.
     max_bins : int or None, default=None
-        Most different values of a numeric column; neighbours are merged. None keeps all.
+        Largest number of distinct values of a numeric column; neighbours are merged. None keeps
+        all values.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores.
     max_time : float or None, default=None
-        Seconds after which growing ends with what there is.
+        Seconds after which growing stops; the tree grown so far is kept.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does.
+        What Ctrl-C does: raise KeyboardInterrupt, or keep the tree grown so far.
     verbose : int, default=0
         Show a progress bar.
 
@@ -359,7 +362,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         Labels of each categorical column.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X has names.
+        Only if X has names.
     feature_importances_ : ndarray
 
     Examples
@@ -436,9 +439,9 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
             Missing values are NaN.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-            0 is a row removed, 2 a row that is there twice.
+            0 removes a row, 2 counts it twice.
         check_input : bool, default=True
-            Accepted as scikit-learn's; input is always checked.
+            Ignored: input is always checked. It exists for compatibility with scikit-learn.
 
         Returns
         -------
@@ -477,6 +480,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         return self._training_of(table.of_rows(kept), targets), scale
 
     def predict(self, X: Any, check_input: bool = True) -> np.ndarray:
-        """The mean (or median) of the leaf of each row."""
+        """The mean (or median) of the targets in the leaf of each row."""
         value = self._values(X)
         return value[:, 0] if self.n_outputs_ == 1 else value

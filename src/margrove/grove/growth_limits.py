@@ -1,7 +1,7 @@
 """What limits the growth of a tree: the parameters that trees and forests share, as one value.
 
 Stopping, the number of features that a split may choose from, and monotonic constraints. `rules`
-gives them to compiled code, for the rows that a tree is grown from.
+turns them into what compiled code takes, for a given training set.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = [
     "unscaled",
 ]
 
-GREEDY_DEPTH = 500  # beyond which nodes are halved
+GREEDY_DEPTH = 500  # deeper nodes are split into halves
 
 
 @dataclass(frozen=True)
 class TrainingSize:
-    """How much a tree is grown from.
+    """The size of a training set.
 
-    n_samples      that the rows stand for
-    whole_weight   of the rows, in units of `unit`
-    real_weight    the same as given
-    counted        whether weights are whole numbers and few
+    n_samples      the number of samples that the rows stand for
+    whole_weight   the weight of all rows, in units of `unit`
+    real_weight    the weight of all rows as given
+    counted        whether weights are whole numbers with a small sum
     """
 
     n_features: int
@@ -51,9 +51,9 @@ class TrainingSize:
 
 @dataclass(frozen=True)
 class GrowthLimits:
-    """Parameters of an estimator, by their names; of `monotonic_cst` the signs.
+    """The parameters of an estimator that limit growth, under their names.
 
-    monotone   int8 (d,) or (0,)  +1, -1, 0
+    monotone   int8 (d,) or (0,)  `monotonic_cst` as +1, -1 or 0 for each feature
     """
 
     criterion: str
@@ -70,7 +70,7 @@ class GrowthLimits:
     def of(
         cls, estimator: Any, table: TreeTable, targets: Targets, *, splitter: str
     ) -> GrowthLimits:
-        """Those of a tree or a forest, which has the parameters as attributes."""
+        """The limits of a tree or a forest, which has the parameters as attributes."""
         given = {
             name: getattr(estimator, name)
             for name in (
@@ -82,12 +82,12 @@ class GrowthLimits:
         return cls(**given, splitter=splitter, monotone=monotone)
 
     def is_random(self, n_features: int) -> bool:
-        """Whether thresholds or features are drawn."""
+        """Whether thresholds or features are drawn at random."""
         drawn = number_of_features(self.max_features, n_features) < n_features
         return self.splitter == "random" or drawn
 
     def rules(self, size: TrainingSize, scale: float = 1.0, seed: int = 0) -> Rules:
-        """For compiled code; targets were divided by `scale`. seed: of random numbers, int64."""
+        """The limits for compiled code; targets were divided by `scale`, and seed is an int64."""
         criterion = CRITERIA[self.criterion]
         table, log_scale = np.zeros(1, np.int64), 1.0
         if criterion.code in (ENTROPY, GAIN_RATIO) and size.counted:
@@ -107,7 +107,8 @@ class GrowthLimits:
             min_samples_leaf=min_leaf,
             min_weight=int(np.ceil(min_weight)),
             max_depth=min(self.max_depth or 2**31, 2**31),
-            greedy_depth=2**31 if len(self.monotone) else GREEDY_DEPTH,  # halves keep no order
+            # Splits into halves would violate monotonic constraints.
+            greedy_depth=2**31 if len(self.monotone) else GREEDY_DEPTH,
             min_decrease=unscaled(min_decrease, scale, criterion.code),
             max_features=number_of_features(self.max_features, size.n_features),
             random=self.splitter == "random",
@@ -131,19 +132,22 @@ def number_of_features(max_features: Any, n_features: int) -> int:
 
 
 def number_of_leaves(max_leaf_nodes: int | None, n_rows: int) -> int:
-    """`max_leaf_nodes` as a number: 0 for any; more leaves than rows there cannot be."""
+    """`max_leaf_nodes` as a number: 0 for no limit, and never more than the rows."""
     return 0 if max_leaf_nodes is None else int(min(max_leaf_nodes, max(2, n_rows)))
 
 
 def _number_of_samples(given: float, n_samples: int, least: int) -> int:
-    """A count as it is, a share as a count."""
+    """A number of samples from a count or from a share of all samples."""
     if isinstance(given, Integral):
         return int(min(int(given), n_samples + 1))
     return max(least, int(np.ceil(given * n_samples)))
 
 
 def unscaled(decrease: float, scale: float, code: int) -> float:
-    """An impurity for targets that were divided by `scale`; code: of the criterion's score."""
+    """An impurity in the units of targets that were divided by `scale`.
+
+    code is that of the criterion's compiled score.
+    """
     for _ in range(powers_of_scale(code) if scale != 1.0 else 0):
         decrease /= scale
     return decrease
@@ -168,7 +172,7 @@ def _signs_of(estimator: Any, table: TreeTable, targets: Targets) -> np.ndarray:
 
 
 def custom_search(criterion: str, *, n_outputs: int, constrained: bool) -> CustomSearch | None:
-    """How to search by a criterion that is a function; None for those of compiled code.
+    """The search for a criterion that is a function; None for built-in criteria.
 
     constrained: whether there are monotonic constraints.
     """
@@ -182,7 +186,7 @@ def custom_search(criterion: str, *, n_outputs: int, constrained: bool) -> Custo
     ):
         if refused:
             raise ValueError(
-                f"criterion={criterion!r} is a registered function, which does not go with {what}. "
+                f"criterion={criterion!r} is a registered function and cannot have {what}. "
                 f"Use criterion={usual!r}, or {way_out}."
             )
     return CustomSearch(entry.impurity, tuple(entry.parameters.values()), entry.for_classes)

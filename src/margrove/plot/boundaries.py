@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,9 +21,10 @@ from margrove.facts import (
     describe,
     is_described,
     outline,
+    require_whole,
 )
 from margrove.plot.drawing import (
-    Pen,
+    BoundaryDrawing,
     Picture,
     RowsToDraw,
     Surface,
@@ -58,15 +58,15 @@ def decision_boundary(
 ) -> Picture:
     """Draw the decisions of a fitted model over two features.
 
-    Classes are regions of pale colours with lines between them; a regression is a map of its
-    values; an outlier detector is the region of the inliers. Parts can be found by their `gid`:
+    Classes are regions of pale colours with lines between them, a regression is a map of its
+    values, and an outlier detector is the region of the inliers. Artists have a `gid`:
     "regions", "boundary", "margins", "data" and "support".
 
     Parameters
     ----------
     model : fitted estimator
-        Any classifier, regressor or outlier detector under scikit-learn's API. Margins and
-        support vectors are drawn of those that `margrove.facts.describe` knows.
+        Any classifier, regressor or outlier detector under scikit-learn's API. Margins and support
+        vectors are drawn for those that `margrove.facts.describe` takes.
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         Rows to draw, usually those of `fit`.
     y : array-like of shape (n_samples,), optional
@@ -74,19 +74,19 @@ def decision_boundary(
     features : pair of int or str, default=(0, 1)
         The two columns to draw, by number or by name.
     at : int or array-like of shape (n_features,), optional
-        What the other features are fixed at: a row of X, or values. By default their medians. The
-        title says so. Data and support vectors are drawn wherever they are in the others.
+        The values of the other features: those of a row of X, or an array. By default their
+        medians. The title says so. Data and support vectors are drawn whatever their values are.
     ax : matplotlib Axes, optional
         By default those of a new figure.
     resolution : int, default=200
         Points of the grid along each axis.
     margins : bool, default=True
-        Dashed lines at the margins of a machine for two classes: f = +-1 of a support vector
-        machine, and of a perceptron that separates its data the parallels through the nearest
-        rows.
+        Dashed lines at the margins of a machine for two classes: f = +-1 for a support vector
+        machine, and the parallels through the nearest rows for a perceptron that separates its
+        data.
     support : bool, default=True
-        Mark support vectors, by kind where there is a proof: for that the model must remember its
-        training data (it forgets them when pickled), or X and y must be those.
+        Mark support vectors, by kind if there is a proof: for that the model must have its training
+        data (a pickled model has not), or X and y must be the training data.
     legend : bool, default=True
 
     Returns
@@ -108,89 +108,86 @@ def decision_boundary(
     margins, f = ±1
     on the margin (3)
     """
-    if not isinstance(resolution, Integral) or isinstance(resolution, bool) or resolution < 2:
-        raise ValueError(
-            f"resolution must be a whole number of grid points, at least 2. Got {resolution!r}."
-        )
-    told = outline(model)
-    _require_features(told)
+    resolution = require_whole("resolution", resolution, 2, " of grid points")
+    summary = outline(model)
+    _require_features(summary)
     table = check_table(X, model)
-    _require_same_columns(told, table)
-    plane = plane_of(told, table, features, at)
-    data = _data_of(told, y, table.X.shape[0])
+    _require_same_columns(summary, table)
+    plane = plane_of(summary, table, features, at)
+    data = _data_of(summary, y, table.X.shape[0])
     facts = _facts_of(model, X, y) if is_described(model) and (margins or support) else None
     vectors = facts.support_vectors if facts is not None and support else None
     axes = usable_axes(ax)
 
-    points = plane.shadow(table.X)
-    everything = points if vectors is None else np.vstack([points, plane.shadow(vectors)])
-    ranges = range_of(everything, not_negative=told.needs_positive)
-    x, y_ = (np.linspace(low, high, int(resolution)) for low, high in ranges)
+    points = plane.project(table.X)
+    everything = points if vectors is None else np.vstack([points, plane.project(vectors)])
+    ranges = range_of(everything, not_negative=summary.needs_positive)
+    x, y_ = (np.linspace(low, high, resolution) for low, high in ranges)
     rows = plane.rows(x, y_, sparse=sp.issparse(table.X))
-    surface = _surface(model, told, _as_given(rows, X, told), x, y_)
+    surface = _surface(model, summary, _as_given(rows, X, summary), x, y_)
 
-    pen = Pen(axes, legend_entries=[])
+    drawing = BoundaryDrawing(axes, legend_entries=[])
     if surface.kind == "classes":
-        pen.draw_classes(surface)
+        drawing.draw_classes(surface)
     elif surface.kind == "values":
-        pen.draw_values(surface, data)
+        drawing.draw_values(surface, data)
     else:
         level = facts.margin_level if facts is not None and margins else None
-        pen.draw_signed(surface, level)
-    pen.draw_data(points, data)
-    if data.codes is None or told.task == "outlier detection":
-        pen.explain_regions(surface)
+        drawing.draw_signed(surface, level)
+    drawing.draw_data(points, data)
+    if data.codes is None or summary.task == "outlier detection":
+        drawing.explain_regions(surface)
     if facts is not None and vectors is not None and facts.n_support:
-        pen.draw_support(plane.shadow(vectors), facts)
-    pen.label(plane, ranges)
+        drawing.draw_support(plane.project(vectors), facts)
+    drawing.label(plane, ranges)
     if legend:
-        pen.draw_legend(len(points))
+        drawing.draw_legend(len(points))
     return drawn(axes, _grid_of(surface))
 
 
-# -- what is to be drawn -------------------------------------------------------------------------
+# -- the data of the picture ---------------------------------------------------------------------
 
 
-def _require_features(told: Outline) -> None:
-    if told.is_pairwise:
+def _require_features(summary: Outline) -> None:
+    if summary.is_pairwise:
         raise InvalidDataError(
-            f"This {told.estimator} has a precomputed kernel: X is a Gram matrix and there are no "
-            "features to draw. Fit it with the kernel itself, as a name, a Kernel or a function."
+            f"This {summary.estimator} has a precomputed kernel: X is a Gram matrix without "
+            "features. Fit it with the kernel itself, as a name, a Kernel or a function."
         )
-    if not told.task:
+    if not summary.task:
         raise TypeError(
             "decision_boundary draws classifiers, regressors and outlier detectors. Got "
-            f"{told.estimator}."
+            f"{summary.estimator}."
         )
 
 
-def _require_same_columns(told: Outline, table: Table) -> None:
-    if table.X.shape[1] != told.n_features:
+def _require_same_columns(summary: Outline, table: Table) -> None:
+    if table.X.shape[1] != summary.n_features:
         raise InvalidDataError(
-            f"X has {table.X.shape[1]} features, but {told.estimator} was fitted to "
-            f"{told.n_features}. Pass all of them and choose with features=(i, j)."
+            f"X has {table.X.shape[1]} features, but {summary.estimator} was fitted to "
+            f"{summary.n_features}. Pass all of them and choose with features=(i, j)."
         )
     names = table.feature_names
-    if names is not None and told.feature_names is not None:
-        wrong = [(a, b) for a, b in zip(names, told.feature_names, strict=True) if a != b]
+    if names is not None and summary.feature_names is not None:
+        wrong = [(a, b) for a, b in zip(names, summary.feature_names, strict=True) if a != b]
         if wrong:
             raise InvalidDataError(
-                f"X has a column {wrong[0][0]!r} where {told.estimator} was fitted to "
+                f"X has a column {wrong[0][0]!r} where {summary.estimator} was fitted to "
                 f"{wrong[0][1]!r}. Pass the same columns in the same order."
             )
 
 
-def _data_of(told: Outline, y: Any, n_rows: int) -> RowsToDraw:
+def _data_of(summary: Outline, y: Any, n_rows: int) -> RowsToDraw:
     if y is None:
         return RowsToDraw()
-    if told.task == "regression":
+    if summary.task == "regression":
         return RowsToDraw(targets=check_targets(y, n_rows))
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InvalidDataError(
             f"y must have one label for each of the {n_rows} rows of X. Got shape {labels.shape}."
         )
-    classes = (np.unique(labels) if told.classes is None else told.classes).tolist()
+    classes = (np.unique(labels) if summary.classes is None else summary.classes).tolist()
     code_of = {name: code for code, name in enumerate(classes)}
     codes = np.array([code_of.get(label, -1) for label in labels.tolist()])
     if (codes < 0).any():
@@ -203,7 +200,7 @@ def _data_of(told: Outline, y: Any, n_rows: int) -> RowsToDraw:
 
 
 def _facts_of(model: Any, X: Any, y: Any) -> Facts:
-    """With kinds of support vectors, if either the model or X and y can tell them."""
+    """Facts with kinds of support vectors, if the model or X and y provide a proof."""
     facts = describe(model)
     if facts.kinds or isinstance(facts, _WITHOUT_SUPPORT):
         return facts
@@ -211,12 +208,12 @@ def _facts_of(model: Any, X: Any, y: Any) -> Facts:
         again = describe(model, X, y)
     except (InvalidDataError, TypeError):  # other rows than those of `fit`, no y, a subclass
         return facts
-    # With weights that nobody has told us, the proof fails and the kinds mean nothing.
-    return again if _is_as_promised(again) else facts
+    # If there were sample weights, which are unknown here, the proof fails and kinds are wrong.
+    return again if _is_within_tol(again) else facts
 
 
-def _is_as_promised(facts: Facts) -> bool:
-    """Whether the proof is about as good as `tol` asks, in the units of the estimator's."""
+def _is_within_tol(facts: Facts) -> bool:
+    """Whether the proof is about as good as `tol` requires."""
     if facts.proof is None:
         return False
     linear = isinstance(facts, LinearFacts)
@@ -224,23 +221,27 @@ def _is_as_promised(facts: Facts) -> bool:
     return found <= 10.0 * float(facts.parameters["tol"])
 
 
-def _as_given(rows: Any, X: Any, told: Outline) -> Any:
-    """The rows of the grid as a dataframe of the same library, if the model knows names."""
-    if told.feature_names is None or sp.issparse(rows) or isinstance(X, (np.ndarray, list, tuple)):
+def _as_given(rows: Any, X: Any, summary: Outline) -> Any:
+    """The rows of the grid as a dataframe of the same library, if the model has feature names."""
+    if (
+        summary.feature_names is None
+        or sp.issparse(rows)
+        or isinstance(X, (np.ndarray, list, tuple))
+    ):
         return rows
-    frame = frame_like(X, {name: rows[:, k] for k, name in enumerate(told.feature_names)})
+    frame = frame_like(X, {name: rows[:, k] for k, name in enumerate(summary.feature_names)})
     return rows if frame is None else frame
 
 
-def _surface(model: Any, told: Outline, rows: Any, x: np.ndarray, y: np.ndarray) -> Surface:
-    """One call of one public method, on all points together."""
-    classes = np.empty(0) if told.classes is None else told.classes
+def _surface(model: Any, summary: Outline, rows: Any, x: np.ndarray, y: np.ndarray) -> Surface:
+    """The predictions on the grid, by one call of a public method."""
+    classes = np.empty(0) if summary.classes is None else summary.classes
     names = tuple(str(name) for name in classes.tolist())
     kind: Literal["signed", "classes", "values"] = "signed"
     method = "decision_function"
-    if told.task == "regression":
+    if summary.task == "regression":
         kind, method = "values", "predict"
-    elif told.task == "outlier detection":
+    elif summary.task == "outlier detection":
         names = ("outside", "inside")
     elif len(classes) != 2 or not hasattr(model, "decision_function"):
         kind, method = "classes", "predict"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["coefficients"]
 
-_MOST_PANELS = 9  # if nobody says which
+_MOST_PANELS = 9  # if `machines` is not given
 _WIDTH, _FRAME_HEIGHT, _BAR_HEIGHT = 4.5, 1.0, 0.25  # inches of a panel
 
 
@@ -31,21 +31,21 @@ def coefficients(
 ) -> Picture:
     """Draw the features with the largest weights, as bars, for each machine of a linear model.
 
-    What is drawn can be had as data from `margrove.facts.strongest_features`. Parts can be found
-    by their `gid`: bars are "positive" or "negative", the line between them is "zero".
+    The data are available from `margrove.facts.strongest_features`. Artists have a `gid`: bars are
+    "positive" or "negative", the line between them is "zero".
 
     Parameters
     ----------
     model : fitted estimator with `coef_`
-        Ours or one under scikit-learn's API.
+        Of margrove or under scikit-learn's API.
     n : int, default=10
-        How many features of each machine, at most.
+        Largest number of features of each machine.
     feature_names : sequence of str, optional
         A name for each feature, such as `TfidfVectorizer().get_feature_names_out()`. By default
-        those that the model was fitted to.
+        those of the training data.
     machines : list, optional
-        Which machines to draw, by class (where each class has one), by name, or by number; where
-        classes are numbers, they are meant. By default all of them, or the first nine; the title
+        Which machines to draw, by class (if each class has one), by name, or by number. If classes
+        are numbers, a number is a class. By default all machines, or the first nine; then the title
         says so.
     ax : matplotlib Axes, or as many of them as there are machines to draw, optional
         By default those of a new figure.
@@ -70,18 +70,18 @@ def coefficients(
     for panel, k in zip(axes, chosen, strict=True):
         _draw(panel, found[k])
     if machines is None and len(chosen) < len(found):
-        note = f"the first {len(chosen)} of {len(found)} machines; machines=[...] picks others"
+        note = f"the first {len(chosen)} of {len(found)} machines; machines=[...] selects others"
         axes[0].figure.suptitle(note, fontsize="medium")
-    told = [(found[k].machine, feature) for k in chosen for feature in found[k].features]
+    bars = [(found[k].machine, feature) for k in chosen for feature in found[k].features]
     data = table(
-        machine=[machine for machine, _ in told],
-        feature=[feature.name for _, feature in told],
-        weight=np.array([feature.weight for _, feature in told], dtype=np.float64),
+        machine=[machine for machine, _ in bars],
+        feature=[feature.name for _, feature in bars],
+        weight=np.array([feature.weight for _, feature in bars], dtype=np.float64),
     )
     return drawn(axes, data)
 
 
-# -- what is to be drawn -------------------------------------------------------------------------
+# -- the machines to draw ------------------------------------------------------------------------
 
 
 def _chosen(model: Any, found: Sequence[StrongFeatures], machines: Any) -> list[int]:
@@ -97,7 +97,7 @@ def _chosen(model: Any, found: Sequence[StrongFeatures], machines: Any) -> list[
 
 
 def _places(model: Any, found: Sequence[StrongFeatures]) -> dict[Any, int]:
-    """Where machines are, by name and, where each class has its own, by class."""
+    """The places of machines, by name and, if each class has one, by class."""
     places: dict[Any, int] = {machine.machine: k for k, machine in enumerate(found)}
     classes = np.asarray(getattr(model, "classes_", [])).tolist()
     if len(classes) == 2 and len(found) == 1:
@@ -149,7 +149,7 @@ def _draw(ax: Axes, machine: StrongFeatures) -> None:
     for bar, weight in zip(bars, weights, strict=True):
         bar.set_gid("positive" if weight > 0 else "negative")
     ax.axvline(0.0, color="black", linewidth=1.0).set_gid("zero")
-    # Names are the user's: a dollar sign in them is no mathematics.
+    # Names come from the user: a dollar sign in them does not start a formula.
     names = [feature.name for feature in machine.features]
     ax.set_yticks(range(len(names)), labels=names, parse_math=False)
     ax.invert_yaxis()
@@ -158,5 +158,5 @@ def _draw(ax: Axes, machine: StrongFeatures) -> None:
 
 
 def _colour(weight: float) -> str:
-    """The colours of the two sides of a boundary, as `decision_boundary` has them."""
+    """The colours of the two sides of a boundary, as in `decision_boundary`."""
     return str(class_style(1 if weight > 0 else 0)["color"])

@@ -1,4 +1,4 @@
-"""Pictures of the lectures, which `margrove.plot` offers beside its own."""
+"""Pictures of the lectures, from `margrove.teaching`."""
 
 from margrove.teaching.pictures import (
     bagged_boundaries,

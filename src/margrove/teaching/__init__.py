@@ -1,5 +1,5 @@
-"""What belongs to the lectures: values and pictures of algorithms at work.
+"""Values and pictures of the lectures, which show algorithms step by step.
 
-facts/      values behind the pictures of the lectures
-pictures/   the pictures of the lectures; margrove.plot has them all
+facts/      the data behind the pictures of the lectures
+pictures/   the pictures of the lectures; margrove.plot has all of them
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -10,17 +11,21 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_weights
 from margrove.ensemble.adaboost.algorithms import ALGORITHMS, Rule, VotingRule, rule_of
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS
 from margrove.ensemble.adaboost.classifier_training import OTHER_NAMES, ClassifierTraining
 from margrove.ensemble.adaboost.members import (
+    EstimatorMembers,
     StumpMembers,
     TreeMembers,
     rows_at_once,
 )
 from margrove.exceptions import InvalidDataError
+from margrove.grove.read import shown
+from margrove.grove.serve import TreeArrays, TreeSum, tree_sum
 
 __all__ = ["AdaBoostClassifier"]
 
@@ -209,6 +214,42 @@ class AdaBoostClassifier(ClassifierMixin, ClassifierTraining):
         elif self.n_classes_ == 2:
             scores = scores / 2.0
         return scores[:, 1] - scores[:, 0] if self.n_classes_ == 2 else scores
+
+    def _tree_sum(self, function: str) -> TreeSum:
+        """The decision function as a sum of trees; see `TreeSum`."""
+        check_is_fitted(self, "estimator_weights_")
+        return tree_sum(
+            self,
+            self._summands(function),
+            function,
+            is_single=self.n_classes_ <= 2,
+            answer=self.decision_function,
+        )
+
+    def _summands(self, function: str) -> Iterator[TreeArrays]:
+        """The trees of all rounds, with what their nodes add to the decision function as values."""
+        members, rule = self._members, self._rule()
+        if isinstance(members, EstimatorMembers):
+            raise ValueError(
+                f"{function} takes an AdaBoostClassifier of stumps or trees that were grown on one "
+                f"table, but this one has members of type {shown(type(self.estimator_).__name__)} "
+                "that were fitted one by one. Use resample=False and a decision tree of margrove "
+                "without class_weight, early_stopping, split='multiway' or splitter='oblique'; or "
+                "pass single members."
+            )
+        total = float(self.estimator_weights_.sum())
+        for t, weight in enumerate(self.estimator_weights_.tolist()):
+            trees = [member.arrays_ for member in members.estimators(t)]
+            for k, tree in enumerate(trees):
+                if rule.answers == "labels":
+                    answers = np.argmax(tree.value, axis=1)
+                elif rule.answers == "shares":
+                    answers = tree.value
+                else:
+                    answers = np.zeros((len(tree), len(trees)))
+                    answers[:, k] = tree.value[:, 0]
+                added = self._decisions(rule.scores(answers, weight), total)
+                yield replace(tree, value=np.ascontiguousarray(added.reshape(len(tree), -1)))
 
     def _labels(self, scores: np.ndarray) -> np.ndarray:
         labels: np.ndarray = self.classes_[np.argmax(scores, axis=1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
@@ -19,11 +20,17 @@ from margrove.grove.grow import preorder
 from margrove.grove.grow.search import CUSTOM
 from margrove.grove.serve import (
     PackedTree,
+    TreeArrays,
+    TreeSum,
     add_values,
     add_votes,
+    by_output,
     leaves_of_rows,
     leaves_of_some,
+    predicted_classes,
+    predictions_of,
     rescaled,
+    tree_sum,
     unfolded,
 )
 from margrove.grove.table import power_of_two_near, read_table_like_fitted, refuse_infinity
@@ -324,6 +331,18 @@ class TreeCollection(Estimator):
         other.__dict__ = kept | {"trees_": list(trees), "n_estimators": len(trees)}
         return other
 
+    def _tree_sum(self, function: str) -> TreeSum:
+        """The prediction as a sum of trees, each divided by their number; see `TreeSum`."""
+        check_is_fitted(self, "trees_")
+        return tree_sum(self, self._summands(), function, **predictions_of(self))
+
+    def _summands(self) -> Iterator[TreeArrays]:
+        for packed in self.trees_:
+            packed.require_sound(self.kind_, self.n_features_in_)
+            tree = unfolded(packed, self.kind_)
+            value = _votes(tree, self.kind_.n_classes) if self._is_hard() else tree.value
+            yield replace(tree, value=value / len(self.trees_))
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trees_")
 
@@ -333,6 +352,15 @@ class TreeCollection(Estimator):
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _votes(tree: TreeArrays, n_classes: tuple[int, ...]) -> np.ndarray:
+    """float64 (N, V): 1 for the most frequent class of each output, 0 for the others."""
+    votes = np.zeros_like(tree.value)
+    winners = predicted_classes(tree, n_classes)
+    for columns, winner in zip(by_output(votes, n_classes), winners.T, strict=True):
+        columns[np.arange(len(columns)), winner] = 1.0  # a view of `votes`
+    return votes
 
 
 def _preorder_numbers(tree: PackedTree) -> np.ndarray:

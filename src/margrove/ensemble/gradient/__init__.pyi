@@ -1,6 +1,8 @@
 from . import hist_estimators as hist_estimators
 from .boosted_trees import GradientBoosted as GradientBoosted
 from .boosted_trees import kind_of as kind_of
+from .boosted_trees import require_constant_start as require_constant_start
+from .boosted_trees import starts_from_model as starts_from_model
 from .classic_estimators import GradientBoostingClassifier as GradientBoostingClassifier
 from .classic_estimators import GradientBoostingRegressor as GradientBoostingRegressor
 from .early_stopping import HeldOut as HeldOut

@@ -19,19 +19,22 @@ from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws
 from margrove.grove.grow import preorder
 from margrove.grove.grow.search import SQUARED
+from margrove.grove.read import shown
 from margrove.grove.serve import (
     FEATURE_AT,
     Kind,
     PackedTree,
     TreeArrays,
     TreeScores,
+    TreeSum,
     rescaled,
+    tree_sum,
     unfolded,
 )
 from margrove.grove.table import read_table_like_fitted
 
 __all__ = ["BoostedClassifier", "BoostedRegressor", "GradientBoosted", "kind_of",
-           "require_same_classes"]  # fmt: skip
+           "require_constant_start", "require_same_classes", "starts_from_model"]  # fmt: skip
 
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _WORK_AT_ONCE = 1e9
@@ -268,6 +271,20 @@ class GradientBoosted(Estimator):
         tree.require_sound(self._kind, self.n_features_in_)
         return unfolded(tree, self._kind)
 
+    def _tree_sum(self, function: str) -> TreeSum:
+        """The raw scores as a sum of trees, a tree for each score in turn; see `TreeSum`."""
+        check_is_fitted(self, "_rounds")
+        require_constant_start(self, function)
+        return tree_sum(
+            self,
+            (unfolded(tree, self._kind) for tree in self._sound_trees()),
+            function,
+            is_single=self.n_trees_per_iteration_ == 1,
+            answer=lambda X: self._raw(X).T,
+            start=self._scores.start,
+            rows=self._read,
+        )
+
     def __len__(self) -> int:
         """The number of rounds."""
         return self.n_iter_
@@ -402,6 +419,21 @@ def _preorder_numbers(tree: PackedTree) -> np.ndarray:
     numbers = np.empty(len(tree), np.int32)
     numbers[order] = np.arange(len(tree))
     return numbers
+
+
+def require_constant_start(model: Any, function: str) -> None:
+    """Raise for gradient boosting that starts from another model, which is not a tree."""
+    if starts_from_model(model):
+        raise ValueError(
+            f"{function} takes gradient boosting that starts from a constant, but this "
+            f"{type(model).__name__} starts from {shown(type(model.init).__name__)}. Use init=None."
+        )
+
+
+def starts_from_model(model: Any) -> bool:
+    """Whether the start value is the prediction of a model, so that it differs between rows."""
+    init = getattr(model, "init", None)
+    return init is not None and not isinstance(init, str)
 
 
 def kind_of(n_categories: np.ndarray) -> Kind:

@@ -1,22 +1,20 @@
 """How `describe` reads each family of models.
 
-boosting                  how `describe` reads AdaBoost
-boosting_stages           a boosted model stage by stage: the data behind its pictures
-expansions                machines f(x) = sum_i c_i K(x_i, x) + b
-forest_diagnostics        figures of a forest and its rows
-forests                   everything about a forest or a bagged ensemble
-gradient_boosting         everything about a model of gradient boosting
+boosting                  AdaBoost
+boosting_stages           AdaBoost round by round: the data behind its pictures
+expansions                kernel machines f(x) = sum_i c_i K(x_i, x) + b
+forest_diagnostics        out-of-bag error by trees, proximities in a plane, intervals
+forests                   forests and bagged ensembles
+gradient_boosting         gradient boosting
 gradient_stages           gradient boosting round by round
-importances               features by importance, with their spread where it is known
-linear_machines           how LinearSVC and LinearSVR are described
-perceptrons               how Perceptron and KernelPerceptron are described
-split_gains               the gain of each threshold of each feature, if all rows were split there
-strongest                 the features with the largest weights, by name, of any linear model
-support_vector_machines   how SVC, NuSVC, SVR, NuSVR and OneClassSVM are described, with the proof
-                          of their certificate
-tree_sketches             a tree to be drawn: the nodes that are shown
-trees                     how `describe` reads decision trees, and the data for pictures of whole
-                          trees
+importances               features by importance, with intervals if they are known
+linear_machines           LinearSVC and LinearSVR
+perceptrons               Perceptron and KernelPerceptron
+split_gains               the gain of each threshold of each feature, if all rows are split there
+strongest                 the features with the largest weights of any linear model
+support_vector_machines   SVC, NuSVC, SVR, NuSVR and OneClassSVM
+tree_sketches             the nodes of a tree as a drawing shows them
+trees                     decision trees: their facts, regions and pruning errors
 """
 
 import lazy_loader

@@ -20,6 +20,7 @@ from .strongest import feature_names_of as feature_names_of
 from .support_vector_machines import classifier_facts as classifier_facts
 from .support_vector_machines import one_class_facts as one_class_facts
 from .support_vector_machines import regressor_facts as regressor_facts
+from .tree_sketches import sketch_nodes as sketch_nodes
 from .trees import PruningErrors as PruningErrors
 from .trees import TreeRegions as TreeRegions
 from .trees import codes_or_targets as codes_or_targets

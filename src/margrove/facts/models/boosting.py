@@ -1,9 +1,9 @@
-"""How `describe` reads AdaBoost."""
+"""Facts about AdaBoost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,74 +11,65 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.ensemble.adaboost import AdaBoostClassifier, StumpMembers, TreeMembers
 from margrove.facts.machine_values import WeightedFeature
 from margrove.facts.models.strongest import strongest_of
-from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen, in_words
-from margrove.facts.values import Outline, SupportKind
+from margrove.facts.values import FactsWithoutSupport, Given, estimator_fields
 from margrove.grove.serve import TreeArrays
 
 __all__ = ["BoostingFacts", "boosting_facts", "require_boosting"]
 
 _STRONGEST = 10  # features that facts name
 _WHY_IT_STOPPED = {
-    "complete": "as many rounds as were asked for",
+    "complete": "all rounds were made",
     "perfect": "a member made no mistake",
     "no better than chance": "the next member was no better than chance, and was left out",
-    "early stopping": "rows held out did not improve any more; the rounds up to the best are kept",
+    "early stopping": "held-out rows did not improve any more; the rounds up to the best are kept",
     "interrupted": "it was interrupted",
 }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BoostingFacts(Outline):
+class BoostingFacts(FactsWithoutSupport):
     """Facts about AdaBoostClassifier.
 
     Attributes
     ----------
     parameters : dict
-        As given to the estimator; anything but numbers and strings in words.
+        As given to the estimator; values that are not numbers or strings as text.
     algorithm : str
-        In our spelling: "real" for scikit-learn's "SAMME.R".
+        As margrove names it: "real" for scikit-learn's "SAMME.R".
     learner : str
         The class of the members.
     learner_parameters : dict
     n_rounds : int
-        Those that are kept.
+        Rounds that are kept.
     n_rounds_run : int
-        More of them, if early stopping threw some away.
+        All rounds; more than are kept after early stopping.
     n_members : int
         One for each round, or one for each class and round.
     outcome : str
-        Why there are no more rounds, as in `history_`.
+        Why boosting stopped, as in `history_`.
     outcome_in_words : str
     errors : ndarray of shape (n_rounds,)
         The weighted error eps of each round.
     betas : ndarray of shape (n_rounds,) or None
-        What each member counts; None where they have no such weight.
+        The weight of each member; None if the algorithm has no such weights.
     training_error : float
         After the last round that is kept, as all that follows.
     bound, edge_bound : float or None
-        What it cannot exceed: the product of the normalisers Z, and exp(-2 sum gamma^2). None where
-        they do not apply.
+        Upper bounds of the training error: the product of the normalisers Z, and
+        exp(-2 sum gamma^2). None if they do not apply.
     validation_error : float or None
     n_nodes : int or None
         Of all trees; None for members that are not trees of margrove.
     importances : ndarray of shape (n_features,) or None
-        Mean decrease of the impurity by each feature, weighted by what members count, as shares of
-        1; None where members have none.
+        Mean decrease of the impurity by each feature, weighted by the members' weights, as shares
+        of 1; None if members have none.
     strongest : tuple of WeightedFeature
-        The ten most important features, the most important first; never one of importance 0.
+        The ten most important features, the most important first; none of importance 0.
     least_margin, median_margin : float or None
-        Of X and y, if they were given: how clearly the worst and the middle row are right.
+        The smallest and the median margin of X and y, if they were given.
     """
 
-    # What pictures ask of any facts, and boosting has none of.
-    kinds: ClassVar[tuple[SupportKind, ...]] = ()
-    support_vectors: ClassVar[None] = None
-    n_support: ClassVar[int] = 0
-    margin_level: ClassVar[None] = None
-    proof: ClassVar[None] = None
-
-    parameters: dict[str, Any]
     algorithm: str
     learner: str
     learner_parameters: dict[str, Any]
@@ -105,7 +96,7 @@ def require_boosting(model: Any, function: str) -> None:
     if not isinstance(model, AdaBoostClassifier):
         raise TypeError(
             f"{function} takes an AdaBoostClassifier of margrove. Got {type(model).__name__} "
-            "instead; of a pipeline, hand over the last step, and X as it arrives there."
+            "instead; of a pipeline, pass the last step, and X as it arrives there."
         )
     check_is_fitted(model, "estimator_weights_")
 
@@ -115,7 +106,7 @@ def boosting_facts(model: Any, given: Given) -> BoostingFacts:
     learner, betas = model.estimator_, history.beta[:n_rounds]
     parameters = learner.get_params(deep=False)
     validation = history.validation_error
-    importances = getattr(model, "feature_importances_", None)  # of any other there are none
+    importances = getattr(model, "feature_importances_", None)  # only if members have them
     names = getattr(model, "feature_names_in_", None)
     X, y, _ = given
     margins = None if X is None or y is None else model.margins(X, y)
@@ -154,8 +145,7 @@ def _n_nodes(members: Any) -> int | None:
         return int(np.where(members.found.feature < 0, 1, 3).sum())
     if isinstance(members, TreeMembers):
         return members.n_nodes
-    trees = [
-        getattr(own, "arrays_", None) for t in range(len(members)) for own in members.estimators(t)
-    ]
-    own = [len(tree) for tree in trees if isinstance(tree, TreeArrays)]
-    return sum(own) if len(own) == len(trees) else None
+    estimators = [one for t in range(len(members)) for one in members.estimators(t)]
+    trees = [getattr(one, "arrays_", None) for one in estimators]
+    sizes = [len(tree) for tree in trees if isinstance(tree, TreeArrays)]
+    return sum(sizes) if len(sizes) == len(trees) else None

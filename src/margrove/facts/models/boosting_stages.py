@@ -1,8 +1,8 @@
-"""A boosted model stage by stage: the data behind its pictures.
+"""AdaBoost round by round: the data behind its pictures.
 
-boosting_errors        errors and what bounds them after each round
-margin_distributions   the margins of rows after some numbers of rounds, in their order
-boosting_sketches      rounds over two features: the weights of the rows, and what is said where
+boosting_errors        errors and their bounds after each round
+margin_distributions   the sorted margins of rows after some numbers of rounds
+boosting_sketches      rounds over two features: the weights of the rows, and predictions on a grid
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts.models.boosting import require_boosting
 from margrove.facts.models.strongest import feature_names_of
 from margrove.facts.models.trees import class_codes
-from margrove.facts.plain_values import Plain, frozen
+from margrove.facts.plain_values import Plain, frozen, require_whole
 
 __all__ = [
     "BoostingErrors",
@@ -35,8 +35,8 @@ __all__ = [
     "margin_distributions",
 ]
 
-_STAGES = (5, 100, 1000)  # of the lectures
-_ROOM = 0.08  # beside the data, of their range
+_STAGES = (5, 100, 1000)  # those of the lectures
+_PADDING = 0.08  # beside the data, as a share of their range
 
 
 # -- errors --------------------------------------------------------------------------------------
@@ -49,16 +49,16 @@ class BoostingErrors(Plain):
     Attributes
     ----------
     rounds : ndarray of int
-        All that were run.
+        All rounds that were run.
     n_kept : int
-        Fewer, if early stopping threw some away.
+        Rounds that are kept; fewer than all after early stopping.
     training : ndarray
     validation : ndarray or None
-        Of the rows that `fit` was given to validate on, or held out.
+        Of the validation rows of `fit`.
     test : ndarray of shape (n_kept,) or None
         Of X and y.
     bound : ndarray or None
-        The product of the normalisers Z so far, None where it says nothing of the training error.
+        The product of the normalisers Z so far; None if it does not bound the training error.
     edge_bound : ndarray or None
         exp(-2 sum gamma^2), likewise.
     """
@@ -79,7 +79,7 @@ def boosting_errors(model: Any, X: Any = None, y: Any = None) -> BoostingErrors:
     ----------
     model : fitted AdaBoostClassifier
     X, y : optional
-        Rows that it has not seen, and their classes.
+        Rows that the model has not seen, and their classes.
 
     Returns
     -------
@@ -90,13 +90,13 @@ def boosting_errors(model: Any, X: Any = None, y: Any = None) -> BoostingErrors:
     >>> import margrove
     >>> X, y = margrove.datasets.load_boosting_points(return_X_y=True)
     >>> model = margrove.AdaBoostClassifier(n_estimators=3).fit(X, y)
-    >>> told = margrove.facts.boosting_errors(model)
-    >>> told.training.round(2).tolist(), told.bound.round(2).tolist()
+    >>> found = margrove.facts.boosting_errors(model)
+    >>> found.training.round(2).tolist(), found.bound.round(2).tolist()
     ([0.3, 0.3, 0.0], [0.92, 0.75, 0.52])
     """
     require_boosting(model, "boosting_errors")
     if (X is None) != (y is None):
-        raise ValueError("X and y belong together: give both or none of them.")
+        raise ValueError("X and y belong together. Pass both or none of them.")
     history = model.history_
     test = None
     if X is not None:
@@ -150,7 +150,7 @@ def margin_distributions(
     model : fitted AdaBoostClassifier
     X, y : rows and their classes
     stages : sequence of int, optional
-        Numbers of rounds; by default 5, 100 and 1000, as far as there are so many, and all.
+        Numbers of rounds; by default 5, 100 and 1000, if there are as many, and all rounds.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def margin_distributions(
 
 
 def checked_round(number: Any, most: int, name: str) -> int:
-    """A number of rounds, or an error that names the argument."""
+    """The number as an int; a ValueError that names the argument if it is not from 1 to `most`."""
     is_whole = isinstance(number, Integral) and not isinstance(number, bool)
     if not is_whole or not 1 <= int(number) <= most:
         raise ValueError(f"{name} must be numbers of rounds, from 1 to {most}. Got {number!r}.")
@@ -204,17 +204,17 @@ class RoundSketch(Plain):
     number : int or None
         From 1; None for all rounds together.
     error : float
-        The weighted error of the round; of all together, the training error.
+        The weighted error of the round; for all rounds together, the training error.
     beta : float or None
-        What its member counts, where it has such a weight.
+        The weight of its member, if it has one.
     weights : ndarray of shape (n_samples,)
-        D before the round, which sum to one; of all together, those after the last.
+        D before the round, which sum to one; for all rounds together, those after the last.
     is_wrong : ndarray of bool
         Rows that are misclassified.
     said : ndarray of int of shape (n_y, n_x)
-        The class of each cell, by its place in `classes`.
+        The predicted class of each cell, as its place in `classes`.
     feature : int or None
-        What the stump of the round asks, where it is one, and its `threshold`.
+        The feature of the stump, if the member of the round is one, and its `threshold`.
     threshold : float or None
     """
 
@@ -241,9 +241,9 @@ class BoostingSketches(Plain):
     names : tuple of str
         Of the two features.
     x_edges, y_edges : ndarray
-        Of the cells. Those of stumps are exact, those of other members a grid.
+        Of the cells; for stumps their thresholds, for other members a grid.
     rounds : tuple of RoundSketch
-        The rounds asked for; all together are the last.
+        The chosen rounds; the last entry is all rounds together.
     """
 
     points: np.ndarray
@@ -271,11 +271,11 @@ def boosting_sketches(
     model : fitted AdaBoostClassifier
         With two features, both numbers.
     X, y, sample_weight
-        What it was fitted to.
+        The training data.
     rounds : sequence of int, optional
         Which rounds, from 1; by default the first three.
     resolution : int, default=200
-        Cells along each axis, where members are not stumps.
+        Cells along each axis, if members are not stumps.
 
     Returns
     -------
@@ -287,30 +287,27 @@ def boosting_sketches(
     >>> X, y = margrove.datasets.load_boosting_points(return_X_y=True)
     >>> stump = margrove.DecisionTreeClassifier(max_depth=1, criterion="error")
     >>> model = margrove.AdaBoostClassifier(stump, n_estimators=3).fit(X, y)
-    >>> told = margrove.facts.boosting_sketches(model, X, y)
-    >>> [(own.threshold, int(own.is_wrong.sum())) for own in told.rounds]
+    >>> found = margrove.facts.boosting_sketches(model, X, y)
+    >>> [(one.threshold, int(one.is_wrong.sum())) for one in found.rounds]
     [(2.5, 3), (7.5, 3), (6.0, 3), (None, 0)]
     """
     require_boosting(model, "boosting_sketches")
-    if not isinstance(resolution, Integral) or isinstance(resolution, bool) or resolution < 2:
-        raise ValueError(
-            f"resolution must be a whole number of cells, at least 2. Got {resolution!r}."
-        )
+    resolution = require_whole("resolution", resolution, 2, " of cells")
     points = _points(model, X)
     codes = class_codes(y, model.classes_, len(points))
     weight = check_weights(sample_weight, len(points))
     chosen = range(1, min(len(model), 3) + 1) if rounds is None else rounds
     numbers = [checked_round(number, len(model), "rounds") for number in chosen]
-    edges = _edges(model, points, int(resolution))
-    x, y_ = ((own[1:] + own[:-1]) / 2.0 for own in edges)
+    edges = _edges(model, points, resolution)
+    x, y_ = ((of_axis[1:] + of_axis[:-1]) / 2.0 for of_axis in edges)
     cells = np.column_stack([np.tile(x, len(y_)), np.repeat(y_, len(x))])
     shape = (len(y_), len(x))
     stages = list(model.staged_weights(X, y, sample_weight))
     sketches = []
     for number in numbers:
         t = number - 1
-        said, of_rows = (_said(model, rows, t) for rows in (cells, points))
-        feature, threshold = _question(model._members, t)
+        of_cells, of_rows = (_predicted(model, rows, t) for rows in (cells, points))
+        feature, threshold = _stump_split(model._members, t)
         beta = float(model.history_.beta[t])
         sketches.append(
             RoundSketch(
@@ -319,12 +316,12 @@ def boosting_sketches(
                 beta=None if np.isnan(beta) else beta,
                 weights=frozen(_of_rows(stages[t])),
                 is_wrong=frozen(of_rows != codes),
-                said=frozen(said.reshape(shape)),
+                said=frozen(of_cells.reshape(shape)),
                 feature=feature,
                 threshold=threshold,
             )
         )
-    said, of_rows = (_said(model, rows, None) for rows in (cells, points))
+    of_cells, of_rows = (_predicted(model, rows, None) for rows in (cells, points))
     sketches.append(
         RoundSketch(
             number=None,
@@ -332,7 +329,7 @@ def boosting_sketches(
             beta=None,
             weights=frozen(_of_rows(stages[-1])),
             is_wrong=frozen(of_rows != codes),
-            said=frozen(said.reshape(shape)),
+            said=frozen(of_cells.reshape(shape)),
             feature=None,
             threshold=None,
         )
@@ -352,33 +349,37 @@ def boosting_sketches(
 def _points(model: Any, X: Any) -> np.ndarray:
     if model.n_features_in_ != 2:
         raise InvalidDataError(
-            f"Rounds are drawn over two features, and the model has {model.n_features_in_}."
+            f"Rounds are drawn over two features, but the model has {model.n_features_in_}. Fit it "
+            "to two columns."
         )
     rows = model._rows(X)
     points = np.asarray(rows.toarray() if sp.issparse(rows) else rows)
-    has_labels = any(len(own) for own in getattr(model, "categories_", {}).values())
+    has_labels = any(len(labels) for labels in getattr(model, "categories_", {}).values())
     if has_labels or points.dtype.kind not in "biuf" or not np.isfinite(points).all():
-        raise InvalidDataError("Rounds are drawn over two features that are numbers, all of them.")
+        raise InvalidDataError(
+            "Rounds are drawn over two features that are finite numbers in all rows. Got X with "
+            "labels, missing values or infinity."
+        )
     return points.astype(np.float64)
 
 
 def _edges(model: Any, points: np.ndarray, resolution: int) -> list[np.ndarray]:
-    """Of cells in which every member says the same; of a grid, if that is not known."""
+    """The edges of cells in which every stump predicts the same; of a grid for other members."""
     members, edges = model._members, []
     for j in range(2):
         low, high = float(points[:, j].min()), float(points[:, j].max())
-        room = _ROOM * (high - low) or max(1.0, abs(low)) * 0.5
-        ends = low - room, high + room
+        padding = _PADDING * (high - low) or max(1.0, abs(low)) * 0.5
+        ends = low - padding, high + padding
         if isinstance(members, StumpMembers):
-            own = members.thresholds[members.found.feature == j]
-            edges.append(np.unique([*ends, *own]))
+            thresholds = members.thresholds[members.found.feature == j]
+            edges.append(np.unique([*ends, *thresholds]))
         else:
             edges.append(np.linspace(*ends, resolution + 1))
     return edges
 
 
-def _said(model: Any, rows: np.ndarray, t: int | None) -> np.ndarray:
-    """The class of each row by round t, or by all rounds together."""
+def _predicted(model: Any, rows: np.ndarray, t: int | None) -> np.ndarray:
+    """The class that round t, or all rounds together, predicts for each row."""
     rule = model._rule()
     if t is None:
         scores = model._scores(rows)[0]
@@ -389,11 +390,12 @@ def _said(model: Any, rows: np.ndarray, t: int | None) -> np.ndarray:
 
 
 def _of_rows(weights: np.ndarray) -> np.ndarray:
-    """One value for each row, of those for each class."""
+    """The weight of each row; the mean if it has one for each class."""
     return weights if weights.ndim == 1 else weights.mean(axis=1)
 
 
-def _question(members: Any, t: int) -> tuple[int | None, float | None]:
+def _stump_split(members: Any, t: int) -> tuple[int | None, float | None]:
+    """Feature and threshold of round t; None for members that are not stumps."""
     if not isinstance(members, StumpMembers) or members.found.feature[t] < 0:
         return None, None
     return int(members.found.feature[t]), float(members.thresholds[t])

@@ -1,4 +1,4 @@
-"""Machines f(x) = sum_i c_i K(x_i, x) + b: their kernel, their support vectors, their norm."""
+"""Kernel machines f(x) = sum_i c_i K(x_i, x) + b: their kernel, support vectors and norm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["against_the_rest", "expansion_fields", "support_fields"]
 
 
 def support_fields(model: KernelMachine) -> dict[str, Any]:
-    """Fields of all machines together: the kernel and the support vectors."""
+    """The fields that all machines share: the kernel and the support vectors."""
     vectors = None if isinstance(model.kernel_, Precomputed) else model.support_vectors_
     return {
         "kernel": _kernel_facts(model),
@@ -50,44 +50,44 @@ def _kernel_facts(model: KernelMachine) -> KernelFacts:
 
 
 def against_the_rest(names: list[Any]) -> list[str]:
-    """Names of machines of one class against the rest; two classes have one machine."""
+    """The names of machines of one class against the rest; two classes have one machine."""
     if len(names) == 2:
         return [f"{names[1]!r} against {names[0]!r}"]
     return [f"{name!r} against the rest" for name in names]
 
 
 def expansion_fields(model: Any, coef: np.ndarray, *, norm: float | None = None) -> dict[str, Any]:
-    """Fields of one machine: its vectors, coefficients, weights and norm."""
-    own = np.flatnonzero(coef)
-    weights = _linear_weights(model, own, coef[own])
+    """The fields of one machine: its vectors, coefficients, weights and norm."""
+    used = np.flatnonzero(coef)
+    weights = _linear_weights(model, used, coef[used])
     if weights is not None:
         norm = float(np.linalg.norm(weights))
     elif norm is None:
-        norm = _feature_norm(model, own, coef[own])
+        norm = _feature_norm(model, used, coef[used])
     return {
-        "n_support": len(own),
-        "support": frozen(model.support_[own]),
-        "coefficients": frozen(coef[own]),
+        "n_support": len(used),
+        "support": frozen(model.support_[used]),
+        "coefficients": frozen(coef[used]),
         "weights": frozen(weights),
         "norm": norm,
     }
 
 
-def _linear_weights(model: Any, own: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
+def _linear_weights(model: Any, used: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
     if not isinstance(model.kernel_, Linear):
         return None
     scale = float(getattr(model, "feature_scale_", 1.0))
-    return np.asarray(coef @ (model.support_vectors_[own] * scale)) * scale
+    return np.asarray(coef @ (model.support_vectors_[used] * scale)) * scale
 
 
-def _feature_norm(model: Any, own: np.ndarray, coef: np.ndarray) -> float | None:
-    """||w|| = sqrt(c' K c), from the support vectors alone."""
+def _feature_norm(model: Any, used: np.ndarray, coef: np.ndarray) -> float | None:
+    """||w|| = sqrt(c' K c), from the support vectors only."""
     kernel: Kernel = model.kernel_
     if isinstance(kernel, Precomputed):
         return None
-    if len(own) == 0:
+    if len(used) == 0:
         return 0.0
-    vectors = model.support_vectors_[own].astype(np.float64)
+    vectors = model.support_vectors_[used].astype(np.float64)
     vectors = vectors * float(getattr(model, "feature_scale_", 1.0))
     points = kernel.points(vectors, shift=kernel.centre(vectors))
     n_threads = resolve_n_jobs(model.n_jobs, unset="all")

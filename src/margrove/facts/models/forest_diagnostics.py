@@ -1,4 +1,4 @@
-"""Figures of a forest and its rows: out-of-bag error by trees, rows in a plane, intervals."""
+"""Diagnostics of a forest: out-of-bag error by trees, rows in a plane, prediction intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "proximity_plane",
 ]
 
-_MOST_POINTS = 5_000  # of a plane: scaling takes time as the cube of the rows
+_MOST_POINTS = 5_000  # of a plane: scaling takes time that grows as the cube of the rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,7 +37,7 @@ class OutOfBagCurve(Plain):
     ----------
     n_trees : ndarray of int
     errors : ndarray
-        NaN as long as no row was left out.
+        NaN until the first row was left out of a sample.
     error_name : str
     """
 
@@ -69,8 +69,8 @@ def out_of_bag_curve(forest: Any) -> OutOfBagCurve:
     """
     if isinstance(forest, Bagging):
         raise TypeError(
-            f"{type(forest).__name__} keeps an out-of-bag score and no curve. Of bagged trees, a "
-            "random forest with max_features=None and oob_score=True has one."
+            f"{type(forest).__name__} has an out-of-bag score, but no curve. For bagged trees, use "
+            "a random forest with max_features=None and oob_score=True."
         )
     require_forest(forest, "out_of_bag_curve")
     errors = getattr(forest, "oob_curve_", None)
@@ -78,7 +78,7 @@ def out_of_bag_curve(forest: Any) -> OutOfBagCurve:
         drawing = "" if forest.bootstrap else "bootstrap=True and "
         raise ValueError(
             f"This {type(forest).__name__} has no out-of-bag curve. Fit it with {drawing}"
-            "oob_score=True; a part or a sum of forests has none, so take it as it was fitted."
+            "oob_score=True. Slices and sums of forests have no curve; use the fitted forest."
         )
     return OutOfBagCurve(
         n_trees=frozen(np.arange(1, len(errors) + 1)),
@@ -95,13 +95,13 @@ class ProximityPlane(Plain):
     ----------
     points : ndarray of shape (n_samples, 2)
     shares : tuple of two float
-        How much of the sum of all squared distances each axis shows.
+        The share of each axis in the sum of all squared distances.
     codes : ndarray of int or None
         Places of the rows' classes in `classes`.
     targets : ndarray or None
-        Of a forest of numbers.
+        Of a regression.
     classes : tuple of str
-        Labels; () for a forest of numbers.
+        Labels; () for a regression.
     """
 
     points: np.ndarray
@@ -112,10 +112,10 @@ class ProximityPlane(Plain):
 
 
 def proximity_plane(forest: Any, X: Any, y: Any = None) -> ProximityPlane:
-    """Rows in a plane, near each other where the trees of a forest put them into the same leaves.
+    """Rows as points in a plane; near each other if the trees put them into the same leaves.
 
-    Proximities are inner products (of indicators of leaves), so that classical scaling of them is
-    exact but for the axes it leaves out: no distance is negative, and the shares add up.
+    Proximities are inner products (of indicators of leaves), so classical scaling of them is exact
+    except for the axes that it leaves out: no distance is negative, and all shares sum to 1.
 
     Parameters
     ----------
@@ -142,12 +142,12 @@ def proximity_plane(forest: Any, X: Any, y: Any = None) -> ProximityPlane:
     n = forest._rows(X).shape[0]
     if n > _MOST_POINTS:
         raise ValueError(
-            f"A plane of {n} rows takes too long, the limit is {_MOST_POINTS}. Take some of them: "
+            f"A plane of {n} rows takes too long, the limit is {_MOST_POINTS}. Use some of them: "
             f"X[::{-(-n // _MOST_POINTS)}]."
         )
     codes, targets = codes_or_targets(forest, y, n)
-    alike = proximities(forest, X)
-    centred = alike - alike.mean(axis=0)
+    products = proximities(forest, X)
+    centred = products - products.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
     points, shares = _largest_axes(centred)
     classes: Sequence[Any] = ()
@@ -182,20 +182,20 @@ def _largest_axes(products: np.ndarray) -> tuple[np.ndarray, tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IntervalCoverage(Plain):
-    """Prediction intervals of rows, in the order of their predictions.
+    """Prediction intervals of rows, sorted by their predictions.
 
     Attributes
     ----------
     rows : ndarray of int
-        The rows of X in this order; of equal predictions, the first.
+        The rows of X in this order; those with equal predictions in the order of X.
     predictions, low, high : ndarray
     truth : ndarray or None
     is_inside : ndarray of bool or None
         Whether the truth lies in the interval.
     asked : float
-        The coverage that was asked for.
+        The requested coverage.
     found : float or None
-        The share of rows inside.
+        The share of rows inside their intervals.
     """
 
     rows: np.ndarray
@@ -218,11 +218,11 @@ def interval_coverage(
     forest : fitted RandomForestRegressor or ExtraTreesRegressor
         With `oob_score=True`.
     X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
-        Rows that the forest has not seen: in those of the training it is too good.
+        Rows that the forest has not seen: training rows are predicted too well.
     y : array-like of shape (n_samples,), optional
         Their targets.
     coverage : float, default=0.9
-        The share of new rows whose targets shall lie in their intervals.
+        The share of new rows whose targets should lie in their intervals.
     method : {"local", "conformal"}, default="local"
         As in `predict_interval`.
 
@@ -238,15 +238,15 @@ def interval_coverage(
     >>> y = np.sin(x[:, 0])
     >>> forest = margrove.RandomForestRegressor(30, oob_score=True, random_state=0)
     >>> forest = forest.fit(x[::2], y[::2])
-    >>> told = margrove.facts.interval_coverage(forest, x[1::2], y[1::2], coverage=0.8)
-    >>> told.found > 0.7, bool(np.all(np.diff(told.predictions) >= 0))
+    >>> found = margrove.facts.interval_coverage(forest, x[1::2], y[1::2], coverage=0.8)
+    >>> found.found > 0.7, bool(np.all(np.diff(found.predictions) >= 0))
     (True, True)
     """
     require_forest(forest, "interval_coverage")
     if not hasattr(forest, "predict_interval"):
         raise TypeError(
-            f"Prediction intervals are of numbers, and this {type(forest).__name__} tells classes. "
-            "Its predict_proba says how sure it is."
+            f"interval_coverage takes a regressor, and this {type(forest).__name__} predicts "
+            "classes. Use its predict_proba."
         )
     if not isinstance(coverage, Real) or not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must be between 0 and 1. Got {coverage!r}.")

@@ -1,13 +1,12 @@
-"""Everything about a forest or a bagged ensemble: members, out-of-bag error, importances."""
+"""Facts about forests and bagged ensembles: members, out-of-bag error, importances."""
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import warnings
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +15,8 @@ from margrove.exceptions import InvalidDataError
 from margrove.facts.machine_values import WeightedFeature
 from margrove.facts.models.importances import mean_importances
 from margrove.facts.models.strongest import strongest_of
-from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import Plain, frozen, in_words
-from margrove.facts.values import Outline, SupportKind
+from margrove.facts.values import FactsWithoutSupport, Given, estimator_fields
 from margrove.grove.serve import PackedTree, TreeArrays
 from margrove.grove.table import columns_of_labels
 
@@ -46,12 +44,9 @@ _HOW_TREES_ANSWER = {
 }
 
 
-# -- everything about an ensemble ----------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemberSizes(Plain):
-    """A size of each tree: the least, the mean and the greatest, and all of them."""
+    """The sizes of trees: the smallest, the mean, the largest, and all of them."""
 
     least: int
     mean: float
@@ -61,21 +56,21 @@ class MemberSizes(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutOfBagFacts(Plain):
-    """Out-of-bag predictions: each row by the members that have not seen it.
+    """Out-of-bag predictions: each row is predicted by the members that have not seen it.
 
     Attributes
     ----------
     score : float or None
-        None where none was asked for (`n_estimators="auto"` alone), or it is no number.
+        None without `oob_score` (only `n_estimators="auto"`), or if it is not a number.
     score_name : str
         "accuracy", "R²" or the name of the user's function.
     error : float or None
-        The last of the curve.
+        The last value of the curve.
     error_name : str
     curve : ndarray of shape (n_members,) or None
-        The error after each tree; bagging keeps none.
+        The error after each tree; None for bagging.
     n_unscored : int
-        Rows without an answer: every member has seen them, or they have no weight.
+        Rows without a prediction: every member has seen them, or they have weight 0.
     """
 
     score: float | None
@@ -87,49 +82,41 @@ class OutOfBagFacts(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EnsembleFacts(Outline):
+class EnsembleFacts(FactsWithoutSupport):
     """Facts about a forest or a bagged ensemble.
 
     Attributes
     ----------
     parameters : dict
-        As given to the estimator; anything but numbers and strings in words.
+        As given to the estimator; values that are not numbers or strings as text.
     n_members : int
-        The trees of a forest, the estimators of a bag. Fewer than `parameters["n_estimators"]`
-        where the fit was stopped.
+        The trees of a forest, or the estimators of bagging. Fewer than
+        `parameters["n_estimators"]` if the fit was stopped.
     voting : {"soft", "hard", "mean"}
-        As it is done: probabilities are averaged, votes are counted, numbers are averaged.
+        Probabilities are averaged, votes are counted, or numbers are averaged.
     answer : str
         The same in words.
     depth, leaves, nodes : MemberSizes or None
         Of the trees; None for members that are not trees of margrove.
     n_bytes : int or None
-        What the arrays of the trees take in memory.
+        The memory of the arrays of the trees.
     bootstrap : bool
         Whether rows are drawn with replacement.
     n_samples : int or None
-        Training rows of positive weight; None for a part or a sum of forests.
+        Training rows of positive weight; None for a slice or a sum of forests.
     n_draws : int or None
-        The size of each member's sample; None where each has seen all rows, or as above.
+        The size of each member's sample; None if each has seen all rows, or as above.
     out_of_bag : OutOfBagFacts or None
     importances : ndarray of shape (n_features,) or None
-        Mean decrease of the impurity by each feature, as shares of 1; None where members have none.
+        Mean decrease of the impurity by each feature, as shares of 1; None if members have none.
     strongest : tuple of WeightedFeature
-        The ten most important features, the most important first; never one of importance 0.
+        The ten most important features, the most important first; none of importance 0.
     training_error : float or None
-        Of X and y, if they were given. That of a forest says little: `out_of_bag` does.
+        Of X and y, if they were given. For a forest, `out_of_bag` is a better estimate.
     training_error_name : str
         What it is, in words.
     """
 
-    # What pictures ask of any facts, and an ensemble has none of.
-    kinds: ClassVar[tuple[SupportKind, ...]] = ()
-    support_vectors: ClassVar[None] = None
-    n_support: ClassVar[int] = 0
-    margin_level: ClassVar[None] = None
-    proof: ClassVar[None] = None
-
-    parameters: dict[str, Any]
     n_members: int
     voting: str
     answer: str
@@ -155,9 +142,9 @@ class ForestFacts(EnsembleFacts):
     ----------
     criterion : str
     thresholds : {"best", "drawn"}
-        How a node chooses the threshold of a feature.
+        Whether a node takes the best threshold of a feature, or draws one at random.
     max_features : int
-        How many features each node looks at.
+        The number of features that are searched at each node.
     n_outputs : int
     """
 
@@ -177,7 +164,7 @@ class BaggingFacts(EnsembleFacts):
         The class of the estimators.
     member_parameters : dict
     n_columns : int
-        How many columns each is given.
+        The number of columns that each of them gets.
     """
 
     member: str
@@ -191,7 +178,7 @@ def forest_facts(model: Any, given: Given) -> ForestFacts:
     voting = str(model.voting) if is_classifier else "mean"
     sampled = getattr(model, "sampled_", None)
     return ForestFacts(
-        **_estimator_fields(model),
+        **estimator_fields(model),
         n_members=len(trees),
         voting=voting,
         answer=_HOW_TREES_ANSWER[voting],
@@ -243,19 +230,8 @@ def bagging_facts(model: Any, given: Given) -> BaggingFacts:
     )
 
 
-def _estimator_fields(model: Any) -> dict[str, Any]:
-    """The outline; several outputs have an array of classes each, of different lengths."""
-    if not isinstance(getattr(model, "classes_", None), list):
-        return estimator_fields(model)
-    classes = np.empty(len(model.classes_), dtype=object)
-    classes[:] = [frozen(own) for own in model.classes_]
-    copied = copy.copy(model)
-    copied.classes_ = classes
-    return estimator_fields(copied)
-
-
 def sizes_of(by_member: list[int]) -> MemberSizes:
-    """The sizes of trees, from one number for each."""
+    """`MemberSizes` from one number for each tree."""
     return MemberSizes(
         least=min(by_member),
         mean=float(np.mean(by_member)),
@@ -265,8 +241,7 @@ def sizes_of(by_member: list[int]) -> MemberSizes:
 
 
 def depth_of(tree: PackedTree) -> int:
-    """That of the deepest leaf, level by level: unfolding a tree costs more than all else that
-    is asked of it here."""
+    """The depth of the deepest leaf, found level by level: faster than unfolding the tree."""
     is_leaf, left = tree.is_leaf, tree.left
     level, depth = np.zeros(1, np.int64), -1
     while len(level):
@@ -277,7 +252,7 @@ def depth_of(tree: PackedTree) -> int:
 
 
 def _bytes_of(tree: TreeArrays) -> int:
-    return sum(getattr(tree, own.name).nbytes for own in dataclasses.fields(tree))
+    return sum(getattr(tree, field.name).nbytes for field in dataclasses.fields(tree))
 
 
 def _out_of_bag(model: Any) -> OutOfBagFacts | None:
@@ -319,14 +294,14 @@ def _training_error(model: Any, given: Given) -> dict[str, Any]:
         losses_of = _classes_missed if hasattr(model, "classes_") else _squares
         losses = losses_of(model, X, y)
         weight = check_weights(sample_weight, len(losses))
-        counted = weight > 0  # zero times what is beyond floating point is not zero
+        counted = weight > 0  # zero times infinity would be NaN
         with np.errstate(over="ignore"):
             error = float(np.average(losses[counted], weights=weight[counted]))
     return {"training_error": error, "training_error_name": error_name(model)}
 
 
 def _classes_missed(model: Any, X: Any, y: Any) -> np.ndarray:
-    """The share of its outputs in which each row is misclassified."""
+    """float64 (n,): the share of the outputs for which a row is misclassified."""
     several = isinstance(model.classes_, list)
     classes = model.classes_ if several else [model.classes_]
     shares = model.predict_proba(X) if several else [model.predict_proba(X)]
@@ -337,31 +312,27 @@ def _classes_missed(model: Any, X: Any, y: Any) -> np.ndarray:
             f"{len(classes)}."
         )
     missed = [
-        np.argmax(share, axis=1) != _codes(own, labels, len(share))
-        for share, own, labels in zip(shares, columns, classes, strict=True)
+        np.argmax(share, axis=1) != _codes(column, labels, len(share))
+        for share, column, labels in zip(shares, columns, classes, strict=True)
     ]
     return np.asarray(np.mean(missed, axis=0))
 
 
 def _codes(y: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """The code of each row's class; -1 for a class that only rows of weight 0 have."""
+    """The class code of each row; -1 for a class that only rows of weight 0 have."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few rows of many classes are fine to describe
-        labels = check_labels(y, n_rows)
-    known = {label: code for code, label in enumerate(classes.tolist())}
-    numbers = np.array([known.get(label, -1) for label in labels.classes.tolist()], np.int64)
-    codes: np.ndarray = numbers[labels.codes]
-    return codes
+        warnings.simplefilter("ignore")  # there may be few rows of many classes
+        return check_labels(y, n_rows).codes_among(classes)
 
 
 def _squares(model: Any, X: Any, y: Any) -> np.ndarray:
-    """Squared errors, the mean over the outputs."""
+    """float64 (n,): the squared error of each row, the mean over its outputs."""
     predicted = model.predict(X)
     truth = check_targets(y, len(predicted), multi_output=True)
     if truth.size != predicted.size:
         raise InvalidDataError(
-            f"y has shape {truth.shape}, and what this {type(model).__name__} predicts of X "
-            f"{predicted.shape}."
+            f"y has shape {truth.shape}, but the predictions of this {type(model).__name__} for X "
+            f"have shape {predicted.shape}. Pass the y of these rows."
         )
     with np.errstate(over="ignore"):
         squares = (truth.reshape(predicted.shape) - predicted) ** 2

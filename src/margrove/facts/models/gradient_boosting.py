@@ -1,9 +1,9 @@
-"""Everything about a model of gradient boosting."""
+"""Facts about gradient boosting."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -11,70 +11,58 @@ from margrove.facts.machine_values import WeightedFeature
 from margrove.facts.models.forests import MemberSizes, depth_of, sizes_of
 from margrove.facts.models.gradient_stages import loss_of_scores
 from margrove.facts.models.strongest import feature_names_of, strongest_of
-from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
-from margrove.facts.values import Outline, SupportKind
+from margrove.facts.values import FactsWithoutSupport, Given, estimator_fields
 
 __all__ = ["GradientFacts", "gradient_facts"]
 
 _STRONGEST = 10  # features that facts name
 
 _WHY_IT_STOPPED = {
-    "finished": "as many rounds as were asked for",
+    "finished": "all rounds were made",
     "stopped early": "the validation score did not improve any more; all rounds are kept",
-    "max_time": "the time was up",
+    "max_time": "max_time was reached",
     "interrupt": "it was interrupted",
-    "callback": "a callback asked for it",
+    "callback": "a callback stopped it",
 }
 
 
-# -- everything about a model --------------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GradientFacts(Outline):
+class GradientFacts(FactsWithoutSupport):
     """Facts about gradient boosting.
 
     Attributes
     ----------
     parameters : dict
-        As given to the estimator; anything but numbers and strings in words.
+        As given to the estimator; values that are not numbers or strings as text.
     loss : str
         Its name.
     n_rounds : int
     n_trees : int
-        One for each round, or one for each of more than two classes and round.
+        One for each round, or with more than two classes, one for each class and round.
     leaves, depth : MemberSizes
         Of the trees.
     n_bytes : int
-        What the arrays of the trees take in memory.
+        The memory of the arrays of the trees.
     start : ndarray of shape (n_scores,)
         The raw scores before the first round.
     loss_at_start, loss_at_end : float
         Of the training rows.
     best_round : int or None
-        After how many rounds the validation score was best; None where there is none.
+        The number of rounds after which the validation score was best; None without validation.
     validation_score : float or None
         After the last round.
     outcome : str
-        Why there are no more rounds, as in `history_`.
+        Why boosting stopped, as in `history_`.
     outcome_in_words : str
     importances : ndarray of shape (n_features,)
-        What the splits by each feature gained, as shares of 1.
+        The gain of the splits by each feature, as shares of 1.
     strongest : tuple of WeightedFeature
-        The ten most important features, the most important first; never one of importance 0.
+        The ten most important features, the most important first; none of importance 0.
     loss_of_rows : float or None
         Of X and y, if they were given.
     """
 
-    # What pictures ask of any facts, and boosting has none of.
-    kinds: ClassVar[tuple[SupportKind, ...]] = ()
-    support_vectors: ClassVar[None] = None
-    n_support: ClassVar[int] = 0
-    margin_level: ClassVar[None] = None
-    proof: ClassVar[None] = None
-
-    parameters: dict[str, Any]
     loss: str
     n_rounds: int
     n_trees: int

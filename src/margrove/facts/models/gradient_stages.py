@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_targets, check_weights
-from margrove.ensemble.gradient import GradientBoosted
+from margrove.ensemble.gradient import GradientBoosted, require_constant_start, starts_from_model
 from margrove.exceptions import InvalidDataError
 from margrove.facts.machine_values import WeightedFeature
 from margrove.facts.models.boosting_stages import checked_round
@@ -18,13 +18,7 @@ from margrove.facts.models.strongest import feature_names_of
 from margrove.facts.models.trees import class_codes
 from margrove.facts.plain_values import Plain, frozen
 from margrove.grove import DecisionTreeRegressor
-from margrove.grove.serve import (
-    LEAF,
-    THRESHOLD,
-    dense_rows,
-    require_constant_start,
-    starts_from_model,
-)
+from margrove.grove.serve import LEAF, THRESHOLD, dense_rows
 
 __all__ = [
     "GradientStages",
@@ -46,7 +40,7 @@ def require_gradient_boosting(model: Any, function: str) -> None:
     if not isinstance(model, GradientBoosted):
         raise TypeError(
             f"{function} takes gradient boosting of margrove. Got {type(model).__name__} instead; "
-            "of a pipeline, hand over the last step, and X as it arrives there."
+            "of a pipeline, pass the last step, and X as it arrives there."
         )
     check_is_fitted(model, "_rounds")
 
@@ -62,15 +56,15 @@ class LossCurve(Plain):
         Its name.
     training : ndarray
     validation : ndarray or None
-        Of the rows that told when to stop, if `scoring` is the loss.
+        Of the rows held out for early stopping, if `scoring` is the loss.
     score : ndarray or None
-        Their score, if it is another one; the more, the better.
+        Their score, if `scoring` is another score; higher is better.
     score_name : str
-        "" where there is none.
+        "" if there is none.
     test : ndarray or None
         Of X and y.
     best_round : int or None
-        The first that is best by the validation, or else by X and y; None without either.
+        The first round that is best on the validation rows, or else on X and y; None without both.
     """
 
     rounds: np.ndarray
@@ -90,7 +84,7 @@ def loss_curve(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
     ----------
     model : fitted gradient boosting
     X, y, sample_weight : optional
-        Rows that it has not seen, and their targets.
+        Rows that the model has not seen, and their targets.
 
     Returns
     -------
@@ -101,13 +95,13 @@ def loss_curve(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
     >>> import margrove
     >>> X = [[float(i)] for i in range(100)]
     >>> model = margrove.HistGradientBoostingRegressor(learning_rate=0.5, max_iter=3)
-    >>> told = margrove.facts.loss_curve(model.fit(X, [0.0] * 50 + [1.0] * 50))
-    >>> told.training.tolist()
+    >>> found = margrove.facts.loss_curve(model.fit(X, [0.0] * 50 + [1.0] * 50))
+    >>> found.training.tolist()
     [0.125, 0.03125, 0.0078125, 0.001953125]
     """
     require_gradient_boosting(model, "loss_curve")
     if (X is None) != (y is None):
-        raise ValueError("X and y belong together: give both or none of them.")
+        raise ValueError("X and y belong together. Pass both or none of them.")
     history = model.history_
     scoring = getattr(model, "scoring", "loss")
     scores = history.validation_score if len(history.validation_score) else None
@@ -181,9 +175,9 @@ class RoundFacts(Plain):
     leaves, depth : tuple of int
         Of each of its trees.
     largest_step : float
-        The most that a leaf changes a raw score by.
+        The largest change of a raw score by a leaf.
     features : tuple of WeightedFeature
-        Those that its trees ask, with what the splits by them gained; the most first.
+        The features that its trees split by, with the gain of these splits; the largest first.
     """
 
     number: int
@@ -215,8 +209,8 @@ def round_facts(model: Any, number: int) -> RoundFacts:
     >>> import margrove
     >>> X = [[float(i), 0.0] for i in range(100)]
     >>> model = margrove.HistGradientBoostingRegressor(max_iter=3)
-    >>> told = margrove.facts.round_facts(model.fit(X, [0.0] * 50 + [1.0] * 50), 1)
-    >>> told.leaves, told.depth, [feature.name for feature in told.features]
+    >>> found = margrove.facts.round_facts(model.fit(X, [0.0] * 50 + [1.0] * 50), 1)
+    >>> found.leaves, found.depth, [feature.name for feature in found.features]
     ((2,), (1,), ['x0'])
     """
     require_gradient_boosting(model, "round_facts")
@@ -228,11 +222,9 @@ def round_facts(model: Any, number: int) -> RoundFacts:
         inner = tree.kind != LEAF
         gains += np.bincount(tree.feature[inner], tree.decrease[inner], d)
         n_splits += np.bincount(tree.feature[inner], minlength=d)
-    asked = np.flatnonzero(n_splits)
-    names, order = (
-        feature_names_of(model, model.n_features_in_),
-        asked[np.argsort(-gains[asked], kind="stable")],
-    )
+    used = np.flatnonzero(n_splits)
+    order = used[np.argsort(-gains[used], kind="stable")]
+    names = feature_names_of(model, model.n_features_in_)
     scores = history.validation_score
     return RoundFacts(
         number=number,
@@ -253,7 +245,7 @@ def round_facts(model: Any, number: int) -> RoundFacts:
 
 
 def tree_of_round(model: Any, number: int, score: int = 0) -> DecisionTreeRegressor:
-    """The tree of a round, from 1, as an estimator: it predicts what is added to a raw score."""
+    """The tree of a round, from 1, as an estimator, which predicts what is added to a raw score."""
     require_gradient_boosting(model, "tree_of_round")
     number = checked_round(number, len(model), "number")
     n_scores = model.n_trees_per_iteration_
@@ -281,8 +273,8 @@ class GradientStages(Plain):
         Of the feature.
     rounds : tuple of int
     high : ndarray of shape (n_intervals,)
-        Ends of intervals, low < x <= high, in which all stages say the same; ascending, the last
-        is infinite.
+        Ends of intervals, low < x <= high, in which predictions are constant; ascending, the last
+        one is infinite.
     predictions : ndarray of shape (n_stages, n_intervals)
     losses : ndarray of shape (n_stages,)
         Of the training rows.
@@ -310,7 +302,7 @@ def gradient_stages(
         For numbers, with one feature that is a number.
     X, y : rows and their targets, usually those of `fit`
     rounds : sequence of int, optional
-        Numbers of rounds; by default 1, 5, 20 and 100, as far as there are so many, and all.
+        Numbers of rounds; by default 1, 5, 20 and 100, if there are as many, and all rounds.
 
     Returns
     -------
@@ -321,15 +313,15 @@ def gradient_stages(
     >>> import margrove
     >>> X, y = [[float(i)] for i in range(100)], [0.0] * 50 + [1.0] * 50
     >>> model = margrove.HistGradientBoostingRegressor(learning_rate=0.5, max_iter=2).fit(X, y)
-    >>> told = margrove.facts.gradient_stages(model, X, y)
-    >>> told.rounds, told.high.tolist(), told.predictions.tolist()
+    >>> found = margrove.facts.gradient_stages(model, X, y)
+    >>> found.rounds, found.high.tolist(), found.predictions.tolist()
     ((1, 2), [49.5, inf], [[0.25, 0.75], [0.125, 0.875]])
     """
     require_gradient_boosting(model, "gradient_stages")
     require_constant_start(model, "gradient_stages")
     if hasattr(model, "classes_") or model.n_features_in_ != 1 or model.categories_:
         raise InvalidDataError(
-            "Stages are drawn of numbers over one feature that is a number. This "
+            "gradient_stages takes a regressor with one feature, which is a number. This "
             f"{type(model).__name__} has {model.n_features_in_} feature(s)."
         )
     n_rounds = len(model)
@@ -337,23 +329,23 @@ def gradient_stages(
         rounds = [stage for stage in _STAGES if stage < n_rounds] + [n_rounds]
     chosen = tuple(checked_round(stage, n_rounds, "rounds") for stage in rounds)
     if not chosen:
-        raise ValueError("rounds must hold at least one number of rounds.")
+        raise ValueError("rounds must contain at least one number of rounds. Got none.")
     points = dense_rows(model._read(X), slice(None))[:, 0]
     targets = check_targets(y, len(points))
     trees = [model.tree(t) for t in range(max(chosen))]
     cuts = np.concatenate([tree.threshold[tree.kind == THRESHOLD] for tree in trees])
     high = np.append(np.unique(cuts[np.isfinite(cuts)]), np.inf)
-    said = []
+    predictions = []
     for stage in chosen:
         raw = np.full((1, len(high)), model._scores.start[0])
         model._scores.add(high[:, None], raw, 0, stage)
-        said.append(model._loss.link_inverse(raw))
+        predictions.append(model._loss.link_inverse(raw))
     names, kept = feature_names_of(model, model.n_features_in_), np.isfinite(points)
     return GradientStages(
         name="x0" if names is None else str(names[0]),
         rounds=chosen,
         high=frozen(high),
-        predictions=frozen(np.array(said)),
+        predictions=frozen(np.array(predictions)),
         losses=frozen(model.history_.training_loss[list(chosen)]),
         points=frozen(points[kept]),
         targets=frozen(targets[kept]),

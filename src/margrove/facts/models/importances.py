@@ -1,9 +1,8 @@
-"""Features by importance, with their spread where it is known."""
+"""Features by importance, with intervals if they are known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from margrove.ensemble.forest import OobImportances
 from margrove.ensemble.gradient import GradientBoosted
 from margrove.exceptions import InvalidDataError
 from margrove.facts.models.strongest import feature_names_of
-from margrove.facts.plain_values import Plain, frozen
+from margrove.facts.plain_values import Plain, frozen, require_whole
 from margrove.grove.explain import PermutationImportances
 
 __all__ = ["RankedImportances", "mean_importances", "ranked_importances"]
@@ -23,19 +22,19 @@ _DECREASE = "decrease of the impurity"
 
 
 def mean_importances(model: Any) -> np.ndarray | None:
-    """Mean importances of the members of a bag, each over its own columns."""
+    """The mean importances of the members of bagging, each for its own columns."""
     total = np.zeros(model.n_features_in_)
     for member, columns in zip(model.estimators_, model.estimators_features_, strict=True):
-        own = getattr(member, "feature_importances_", None)
-        if own is None:
+        of_member = getattr(member, "feature_importances_", None)
+        if of_member is None:
             return None
-        np.add.at(total, columns, own)  # columns may have been drawn twice
+        np.add.at(total, columns, of_member)  # columns may have been drawn twice
     return total / total.sum() if total.sum() > 0.0 else total
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankedImportances(Plain):
-    """Features and their importances, the most important first; of equals, the first column.
+    """Features and their importances, the most important first; if tied, the first column.
 
     Attributes
     ----------
@@ -43,13 +42,13 @@ class RankedImportances(Plain):
     columns : ndarray of int
     values : ndarray
     low, high : ndarray or None
-        Ends of intervals around the values, where there are some.
+        Ends of intervals around the values, if there are any.
     measure : str
         What importances are, in words.
     interval : str
-        What intervals are, in words; "" where there are none.
+        What intervals are, in words; "" if there are none.
     n_features : int
-        How many features there are in all.
+        The number of all features.
     """
 
     names: tuple[str, ...]
@@ -68,14 +67,14 @@ def ranked_importances(source: Any, n: int = 20, feature_names: Any = None) -> R
     Parameters
     ----------
     source : fitted estimator, OobImportances, PermutationImportances or array-like
-        A tree, forest or bag of trees, ours or one under scikit-learn's API; what
-        `oob_importances`, `oob_impurity_importances` or `permutation_importances` returns; or a
-        number for each feature.
+        A tree, forest or bagged trees, of margrove or under scikit-learn's API; the result of
+        `oob_importances`, `oob_impurity_importances` or `permutation_importances`; or a number for
+        each feature.
     n : int, default=20
-        How many features, at most.
+        Largest number of features.
     feature_names : sequence of str, optional
-        A name for each feature. By default those that the model was fitted to, or else "x0", "x1"
-        and so on.
+        A name for each feature. By default those of the training data, or else "x0", "x1" and so
+        on.
 
     Returns
     -------
@@ -89,13 +88,12 @@ def ranked_importances(source: Any, n: int = 20, feature_names: Any = None) -> R
     >>> found.names, found.values, found.n_features
     (('size',), array([1.]), 2)
     """
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n must be a whole number of features, at least 1. Got {n!r}.")
+    n = require_whole("n", n, 1, " of features")
     values, low, high, measure, interval = _importances_of(source)
     names = feature_names_of(source, len(values), feature_names)
     if names is None:
         names = getattr(source, "feature_names", [f"x{j}" for j in range(len(values))])
-    columns = np.argsort(-values, kind="stable")[: int(n)]
+    columns = np.argsort(-values, kind="stable")[:n]
     return RankedImportances(
         names=tuple(str(names[j]) for j in columns.tolist()),
         columns=frozen(columns),
@@ -112,7 +110,7 @@ _Importances = tuple[np.ndarray, np.ndarray | None, np.ndarray | None, str, str]
 
 
 def _importances_of(source: Any) -> _Importances:
-    """Values, ends of their intervals, and what both are, in words."""
+    """Values, the ends of their intervals, and what both are, in words."""
     if isinstance(source, OobImportances):
         rise = "rise of the out-of-bag error when permuted"
         measure = rise if source.measure == "permutation" else f"out-of-bag {_DECREASE}"
@@ -128,13 +126,13 @@ def _importances_of(source: Any) -> _Importances:
         values = np.asarray(source, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            "Importances are those of a fitted tree or forest, what oob_importances returns, or a "
-            f"number for each feature. Got {type(source).__name__}."
+            "source must be a fitted tree or forest, the result of oob_importances, or a number "
+            f"for each feature. Got {type(source).__name__}."
         ) from error
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
         raise InvalidDataError(
-            "Importances must be one finite number for each feature. Got an array of shape "
-            f"{values.shape}{', with others' if values.ndim == 1 and len(values) else ''}."
+            "source must have one finite number for each feature. Got an array of shape "
+            f"{values.shape}{', not all finite' if values.ndim == 1 and len(values) else ''}."
         )
     return values, None, None, "importance", ""
 
@@ -145,7 +143,7 @@ def _of_estimator(model: Any) -> np.ndarray:
     found = mean_importances(model) if is_bag else getattr(model, "feature_importances_", None)
     if found is None:
         raise TypeError(
-            f"This {type(model).__name__} has no feature_importances_. Pass what "
-            "permutation_importances(model, X, y) returns, which takes any model."
+            f"This {type(model).__name__} has no feature_importances_. Pass the result of "
+            "permutation_importances(model, X, y), which takes any model."
         )
     return np.asarray(found)

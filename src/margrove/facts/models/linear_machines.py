@@ -1,4 +1,4 @@
-"""How LinearSVC and LinearSVR are described: weights, the strongest features, the proof."""
+"""Facts about LinearSVC and LinearSVR: weights, the strongest features, the proof."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from margrove._data import check_table, check_training_labels
 from margrove.facts.machine_values import LinearFacts, LinearMachineFacts
 from margrove.facts.models.strongest import feature_names_of, is_joint, machine_names, strongest_of
-from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
 from margrove.facts.proofs import (
     CLASSIFIER_KINDS,
@@ -22,6 +21,7 @@ from margrove.facts.proofs import (
     proven_fields,
     worst_kinds,
 )
+from margrove.facts.values import Given, estimator_fields
 from margrove.margin import dense_coefficients
 from margrove.margin.svm import Certificate, MachineCertificate
 
@@ -53,7 +53,7 @@ def _fields(model: Any, given: Given, kinds: Kinds) -> dict[str, Any]:
     machines = []
     for k, name in enumerate(names):
         norm = float(np.linalg.norm(weights[k]))
-        # Crammer and Singer's weights have margins between two classes, none of their own.
+        # Weights of Crammer and Singer have a margin for each pair of classes, not for each class.
         has_margin = kinds is CLASSIFIER_KINDS and (len(names) == 1 or not is_joint(model))
         machines.append(
             LinearMachineFacts(
@@ -92,8 +92,8 @@ _NOTHING_PROVEN: dict[str, Any] = {
 def _proven_of_machines(
     model: Any, found: Certificate, given: Given, kinds: Kinds, n_machines: int
 ) -> list[dict[str, Any]]:
-    """Fields from the certificate for each machine; Crammer and Singer's have one for all."""
-    if is_joint(model) or len(found.machines) != n_machines:  # or was, when it was fitted
+    """The fields from the certificate of each machine; joint machines have one certificate."""
+    if is_joint(model) or len(found.machines) != n_machines:  # or it was joint when fitted
         return [_NOTHING_PROVEN] * n_machines
     signs = _signs(model, given)
     return [
@@ -103,16 +103,16 @@ def _proven_of_machines(
 
 
 def _support_of(machine: MachineCertificate, signs: np.ndarray) -> dict[str, Any]:
-    own = np.flatnonzero(machine.alpha)
+    used = np.flatnonzero(machine.alpha)
     return {
-        "n_support": len(own),
-        "support": frozen(machine.rows[own]),
-        "coefficients": frozen(machine.alpha[own] * signs[own]),
+        "n_support": len(used),
+        "support": frozen(machine.rows[used]),
+        "coefficients": frozen(machine.alpha[used] * signs[used]),
     }
 
 
 def _signs(model: Any, given: Given) -> Any:
-    """A function of a machine and rows that gives y, which alpha of a certificate leaves out."""
+    """A function of a machine and rows: y as +1 and -1, the signs of the certificate's alpha."""
     if not hasattr(model, "classes_"):
         return lambda k, rows: np.ones(len(rows))
     _, y, sample_weight = given
@@ -122,15 +122,15 @@ def _signs(model: Any, given: Given) -> Any:
 
 
 def _support_fields(model: Any, found: Certificate | None, given: Given) -> dict[str, Any]:
-    """Fields of all machines together."""
+    """The fields that all machines share."""
     if found is None:
         nothing = _NOTHING_PROVEN["support"]
         return {"n_samples": None, "n_support": None, "support": nothing, "support_vectors": None}
     X = check_table(given[0], model).X
-    takes_part = np.zeros(X.shape[0], dtype=bool)
+    is_support = np.zeros(X.shape[0], dtype=bool)
     for machine in found.machines:
-        takes_part[machine.support] = True
-    support = np.flatnonzero(takes_part)
+        is_support[machine.support] = True
+    support = np.flatnonzero(is_support)
     vectors = X[support]
     return {
         "n_samples": X.shape[0],
@@ -151,5 +151,5 @@ def _names_of_proofs(found: Certificate, names: list[str]) -> list[str]:
 def _has_converged(record: Any, k: int) -> bool | None:
     if record is None:
         return None
-    converged = record.result.converged  # Crammer and Singer's machines share one entry
+    converged = record.result.converged  # joint machines share one entry
     return bool(converged[k if len(converged) > 1 else 0])

@@ -1,4 +1,4 @@
-"""How Perceptron and KernelPerceptron are described: mistakes, margins, Novikoff's bound."""
+"""Facts about Perceptron and KernelPerceptron: mistakes, margins, Novikoff's bound."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from margrove.facts.machine_values import PerceptronFacts, PerceptronMachineFacts
 from margrove.facts.models.expansions import against_the_rest, expansion_fields, support_fields
-from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
+from margrove.facts.values import Given, estimator_fields
 from margrove.margin import dense_coefficients
 from margrove.margin.perceptron import MistakeDriven
 
@@ -76,7 +76,7 @@ def _mistake_fields(model: MistakeDriven, expansions: list[dict[str, Any]]) -> d
         "margin_level": _nearest_level(machines, bool(fitted.fit_intercept)),
         "iterations": int(fitted.n_iter_),
         "converged": None,
-        "unproven": "A perceptron minimises no objective: its mistakes and its margin say it all.",
+        "unproven": "A perceptron minimises no objective. See its mistakes and its margin.",
         "epochs": int(fitted.n_iter_),
         "mistakes": _number(fitted.mistakes_),
         "separated": getattr(model, "separated_", None),
@@ -89,7 +89,7 @@ def _mistake_fields(model: MistakeDriven, expansions: list[dict[str, Any]]) -> d
 def _nearest_level(
     machines: tuple[PerceptronMachineFacts, ...], fit_intercept: bool
 ) -> float | None:
-    """|f| of the training rows nearest to the plane, if it separates two classes."""
+    """|f| of the training rows nearest to the plane, if the plane separates two classes."""
     only = machines[0]
     if len(machines) > 1 or only.margin is None or only.margin <= 0 or only.norm is None:
         return None
@@ -101,5 +101,5 @@ def _optional_float(value: Any) -> float | None:
 
 
 def _number(value: Any) -> float:
-    """An int if the number is whole."""
+    """The number as an int if it is whole."""
     return int(value) if float(value).is_integer() else float(value)

@@ -1,7 +1,7 @@
-"""The gain of each threshold of each feature, if all rows were split there.
+"""The gain of each threshold of each feature, if all rows are split there.
 
-The rows of a column are put in order, and the impurity of the first 1, 2, ... of them computed in
-one pass, once from each end.
+The rows are sorted by a column, and the impurity of the first 1, 2, ... of them is computed in one
+pass, once from each end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from margrove.grove.read import TreeNames, names_of, shown
 
 __all__ = ["GainCurve", "GainCurves", "gain_curves"]
 
-_ROUNDING = 1e-12  # of a number: what may be rounding
+_ROUNDING = 1e-12  # relative differences below this may be rounding
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,8 +38,8 @@ class GainCurve(Plain):
     thresholds : ndarray
         Halfway between neighbouring values, ascending.
     decreases : ndarray
-        Of the impurity, by splitting there; NaN where a split is not allowed. Rows without a value
-        are on the side where they help more.
+        Of the impurity, by splitting there; NaN if a split is not allowed. Rows without a value go
+        to the side where the decrease is larger.
     decrease_of_missing : float or None
         By splitting rows with a value from rows without, if there are both.
     """
@@ -52,7 +52,7 @@ class GainCurve(Plain):
 
     @property
     def best(self) -> int | None:
-        """The place of the largest decrease, of equals the first; None if there is no threshold."""
+        """The place of the largest decrease; if tied, the first; None without any threshold."""
         if not len(self.decreases) or np.isnan(self.decreases).all():
             return None
         largest = np.nanmax(self.decreases)
@@ -69,19 +69,19 @@ class GainCurves(Plain):
 
     @property
     def best(self) -> GainCurve | None:
-        """The curve with the largest decrease; of equals the first."""
+        """The curve with the largest decrease; if tied, the first."""
         found: GainCurve | None = None
         largest = -math.inf
         for curve in self.curves:
             place = curve.best
-            own = -math.inf if place is None else float(curve.decreases[place])
-            if found is None or own > largest + _ROUNDING * abs(largest):
-                found, largest = (curve, own) if place is not None else (found, largest)
+            decrease = -math.inf if place is None else float(curve.decreases[place])
+            if found is None or decrease > largest + _ROUNDING * abs(largest):
+                found, largest = (curve, decrease) if place is not None else (found, largest)
         return found
 
 
 def gain_curves(X: Any, y: Any, *, criterion: str = "gini", feature: Any = None) -> GainCurves:
-    """How much each threshold of each feature would lower the impurity of all rows.
+    """How much a split of all rows at each threshold of each feature lowers the impurity.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def gain_curves(X: Any, y: Any, *, criterion: str = "gini", feature: Any = None)
         Missing values are NaN.
     y : array-like of shape (n_samples,)
     criterion : str, default="gini"
-        One of `margrove.grove.criteria.CRITERIA`; those of numbers take y as numbers.
-        "gain_ratio" chooses thresholds by entropy, and that is what is told.
+        One of `margrove.grove.criteria.CRITERIA`; criteria for regression take y as numbers.
+        "gain_ratio" chooses thresholds by entropy, so decreases are those of entropy.
     feature : int, str or list of them, optional
         Which columns; by default all that are numbers.
 
@@ -112,11 +112,11 @@ def gain_curves(X: Any, y: Any, *, criterion: str = "gini", feature: Any = None)
     estimator: Any = DecisionTreeClassifier if is_class else DecisionTreeRegressor
     stump = estimator(criterion=criterion, max_depth=1).fit(X, y)  # it checks X and y
     if stump.n_outputs_ > 1:
-        raise ValueError(f"y must be one column. Got {stump.n_outputs_}.")
+        raise ValueError(f"y must be one column. Got {stump.n_outputs_} columns.")
     names = names_of(stump)
     rows = np.asarray(stump._rows(X), dtype=np.float64)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `fit` has warned
+        warnings.simplefilter("ignore")  # `fit` has warned already
         targets = check_labels(y, len(rows)).codes if is_class else check_targets(y, len(rows))
     cost = _cost_of_starts(criterion, np.ravel(targets))
     return GainCurves(
@@ -134,14 +134,18 @@ def _numeric_columns(feature: Any, names: TreeNames) -> list[int]:
     if feature is None:
         found = [column for column in range(d) if column not in names.categories]
         if not found:
-            raise ValueError("All columns of X are categories, which have no thresholds.")
+            raise ValueError(
+                "All columns of X are categories, which have no thresholds. Pass a column of "
+                "numbers."
+            )
         return found
     is_list = isinstance(feature, (list, tuple, np.ndarray))
-    columns = [_column(own, names) for own in (feature if is_list else [feature])]
+    columns = [_column(one, names) for one in (feature if is_list else [feature])]
     for column in columns:
         if column in names.categories:
             raise ValueError(
-                f"Column {shown(names.features[column])} holds categories: it has no thresholds."
+                f"Column {shown(names.features[column])} has categories, which have no thresholds. "
+                "Let feature be a column of numbers."
             )
     return columns
 
@@ -163,10 +167,12 @@ _CostOfStarts = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def _cost_of_starts(criterion: str, targets: np.ndarray) -> _CostOfStarts:
-    """A function of rows in an order and of lengths: the weight times the impurity of the first so
-    many rows, but for what all splits of the same rows have in common."""
+    """A function (rows in an order, lengths): weight times impurity of the first `length` rows.
+
+    Terms that all splits of the same rows share are left out.
+    """
     if CRITERIA[criterion].impurity is not None:
-        return _own_cost_of_starts(CRITERIA[criterion], targets)
+        return _custom_cost_of_starts(CRITERIA[criterion], targets)
     of_shares = CRITERIA[criterion].of_shares
     if of_shares is not None:
         n_classes = int(targets.max()) + 1
@@ -184,7 +190,7 @@ def _cost_of_starts(criterion: str, targets: np.ndarray) -> _CostOfStarts:
         total = np.cumsum(targets[rows] - centre)[ends - 1]
         if criterion == "gamma":
             return np.asarray(ends * np.log(total / ends))
-        if criterion == "poisson":  # a branch of zeros only would rule out every later event
+        if criterion == "poisson":  # a leaf that predicts zero is not allowed
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(total > 0.0, -total * np.log(total / ends), np.nan)
         return np.asarray(-(total**2) / ends)
@@ -192,8 +198,8 @@ def _cost_of_starts(criterion: str, targets: np.ndarray) -> _CostOfStarts:
     return of_numbers
 
 
-def _own_cost_of_starts(criterion: Criterion, targets: np.ndarray) -> _CostOfStarts:
-    """The same for a user's criterion, which is a function of sums and weight."""
+def _custom_cost_of_starts(criterion: Criterion, targets: np.ndarray) -> _CostOfStarts:
+    """`_cost_of_starts` for a registered criterion, which is a function of sums and weight."""
     impurity = criterion.impurity_of
     sums = np.column_stack([targets, targets**2])
     if criterion.for_classes:
@@ -203,7 +209,7 @@ def _own_cost_of_starts(criterion: Criterion, targets: np.ndarray) -> _CostOfSta
         totals = np.cumsum(sums[rows], axis=0)[ends - 1]
         weights = ends.astype(np.float64).tolist()
         pairs = zip(totals, weights, strict=True)
-        return np.array([weight * impurity(own, weight) for own, weight in pairs])
+        return np.array([weight * impurity(total, weight) for total, weight in pairs])
 
     return of_sums
 
@@ -211,7 +217,7 @@ def _own_cost_of_starts(criterion: Criterion, targets: np.ndarray) -> _CostOfSta
 def _distances_from_medians(y: np.ndarray) -> np.ndarray:
     """The sum of the distances of y[0] .. y[k] from their median, for each k.
 
-    The lower half is a heap with its largest on top, the upper half one with its smallest.
+    The lower half is a heap with its largest value on top, the upper half one with its smallest.
     """
     lower: list[float] = []
     upper: list[float] = []
@@ -231,21 +237,21 @@ def _distances_from_medians(y: np.ndarray) -> np.ndarray:
 
 
 def _gain_curve(values: np.ndarray, cost: _CostOfStarts, name: str, index: int) -> GainCurve:
-    is_there = ~np.isnan(values)
-    missing = np.flatnonzero(~is_there)
-    order = np.flatnonzero(is_there)
+    is_known = ~np.isnan(values)
+    missing = np.flatnonzero(~is_known)
+    order = np.flatnonzero(is_known)
     order = order[np.argsort(values[order], kind="stable")]
     ordered, n = values[order], len(values)
     ends = np.flatnonzero(ordered[:-1] < ordered[1:]) + 1
     nothing = np.empty(0, np.int64)
-    whole = cost(np.concatenate([order, missing]), np.array([n]))[0]
+    of_all = cost(np.concatenate([order, missing]), np.array([n]))[0]
 
     def decreases(left: np.ndarray, right: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Decreases at each end, with some more rows on the left and on the right."""
+        """The decreases at each end; rows `left` go to the left and rows `right` to the right."""
         of_left = cost(np.concatenate([left, order]), len(left) + ends)
         of_right = cost(np.concatenate([right, order[::-1]]), len(right) + len(order) - ends)
-        rounding = _ROUNDING * (abs(whole) + np.abs(of_left) + np.abs(of_right))
-        found = whole - of_left - of_right
+        rounding = _ROUNDING * (abs(of_all) + np.abs(of_left) + np.abs(of_right))
+        found = of_all - of_left - of_right
         return np.where(np.abs(found) <= rounding, 0.0, found) / n
 
     found = decreases(nothing, missing, ends)
@@ -263,6 +269,6 @@ def _gain_curve(values: np.ndarray, cost: _CostOfStarts, name: str, index: int) 
 
 
 def _halfway(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """Thresholds as trees set them: the lower value where rounding would exceed the upper."""
+    """Thresholds as trees set them: the lower value if the middle would round to the upper."""
     middle = 0.5 * below + 0.5 * above
     return np.where((below <= middle) & (middle < above), middle, below)

@@ -1,8 +1,7 @@
-"""The features with the largest weights, by name, of any linear model."""
+"""The features with the largest weights of any linear model."""
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.exceptions import InvalidDataError
 from margrove.facts.machine_values import StrongFeatures, WeightedFeature
 from margrove.facts.models.expansions import against_the_rest
+from margrove.facts.plain_values import require_whole
 from margrove.margin.svm import pairs_of
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "weights_of",
 ]
 
-_BITS_THAT_COUNT = 30  # of a weight, when weights are compared
+_BITS_THAT_COUNT = 30  # of a weight, if weights are compared
 
 
 def strongest_features(
@@ -35,19 +35,19 @@ def strongest_features(
     Parameters
     ----------
     model : fitted estimator with `coef_`
-        Ours (LinearSVC, LinearSVR, Perceptron, machines with the linear kernel) or one under
+        Of margrove (LinearSVC, LinearSVR, Perceptron, machines with the linear kernel) or under
         scikit-learn's API.
     n : int, default=10
-        How many features of each machine. Features of weight zero are never among them.
+        Largest number of features of each machine. Features of weight zero are left out.
     feature_names : sequence of str, optional
         A name for each feature, such as `TfidfVectorizer().get_feature_names_out()`. By default
-        those that the model was fitted to, or else "x0", "x1" and so on.
+        those of the training data, or else "x0", "x1" and so on.
 
     Returns
     -------
     tuple of StrongFeatures
-        One for each row of `coef_`, the features with the largest weights (in size) first; of
-        equals, the first column.
+        One for each row of `coef_`; features with the largest absolute weights come first, if tied
+        the first column.
 
     Examples
     --------
@@ -58,12 +58,11 @@ def strongest_features(
     >>> only.machine, only.features[0].name
     ("'b' against 'a'", 'size')
     """
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n must be a whole number of features, at least 1. Got {n!r}.")
+    n = require_whole("n", n, 1, " of features")
     weights = weights_of(model)
     names = feature_names_of(model, weights.shape[1], feature_names)
     return tuple(
-        StrongFeatures(machine=machine, features=strongest_of(weights[[k]], names, int(n)))
+        StrongFeatures(machine=machine, features=strongest_of(weights[[k]], names, n))
         for k, machine in enumerate(machine_names(model, weights.shape[0]))
     )
 
@@ -76,10 +75,10 @@ def weights_of(model: Any) -> Any:
             "model[-1], and feature_names=model[:-1].get_feature_names_out()."
         )
     check_is_fitted(model)
-    coef = getattr(model, "coef_", None)  # of a machine with another kernel there is none
+    coef = getattr(model, "coef_", None)  # a machine with another kernel has none
     if coef is None:
         raise TypeError(
-            f"A linear model with coef_ is needed, and this {type(model).__name__} has none."
+            f"A linear model with coef_ is needed, but this {type(model).__name__} has none."
         )
     if sp.issparse(coef):
         rows = sp.csr_array(coef, copy=True)
@@ -95,7 +94,7 @@ def weights_of(model: Any) -> Any:
 
 
 def feature_names_of(model: Any, n_features: int, given: Any = None) -> Any:
-    """The names given, or those the model was fitted to; None if it was fitted to none."""
+    """The given names, checked, or those of the training data; None if there are none."""
     if given is None:
         return getattr(model, "feature_names_in_", None)
     if isinstance(given, str) or not hasattr(given, "__len__"):
@@ -135,13 +134,13 @@ def machine_names(model: Any, n_machines: int) -> list[str]:
 
 
 def _has_pairs(model: Any, n_classes: int) -> bool:
-    """Three classes have three pairs: LIBSVM's layout of coefficients tells the two apart."""
+    """Whether rows of `coef_` are pairs; for three classes, `dual_coef_` has one row less then."""
     coef = getattr(model, "dual_coef_", None)
     return n_classes != 3 or (coef is not None and coef.shape[0] == 2)
 
 
 def is_joint(model: Any) -> bool:
-    """Whether the machines of all classes are solved as one problem, Crammer and Singer's."""
+    """Whether all classes are one joint problem, that of Crammer and Singer."""
     return getattr(model, "multi_class", None) == "crammer_singer"
 
 
@@ -160,7 +159,7 @@ def strongest_of(row: Any, names: Any, n: int) -> tuple[WeightedFeature, ...]:
 
 
 def _nonzero(row: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Columns, ascending, and values of the entries that are not zero."""
+    """The columns, ascending, and values of the nonzero entries."""
     if sp.issparse(row):
         kept = np.flatnonzero(row.data)
         return row.indices[kept], row.data[kept]
@@ -169,11 +168,11 @@ def _nonzero(row: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _largest(sizes: np.ndarray, n: int) -> np.ndarray:
-    """Positions of the n largest, the largest first; among equals, the first.
+    """The places of the n largest sizes, the largest first; if tied, the first.
 
-    Columns that are copies of each other have weights that differ by rounding, which also counts
-    as equal. A partition finds the smallest of them in linear time, so that only n are sorted. It
-    leaves open which of several equals it takes, so it is asked for the size alone.
+    Columns that are copies of each other have weights that differ by rounding; these count as tied.
+    A partition finds the smallest of the n in linear time, so only n are sorted. Which of several
+    tied places it returns is undefined, so only the size is used.
     """
     digits, power = np.frexp(sizes)
     sizes = np.ldexp(np.rint(np.ldexp(digits, _BITS_THAT_COUNT)), power - _BITS_THAT_COUNT)

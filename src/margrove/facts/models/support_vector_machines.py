@@ -1,4 +1,4 @@
-"""How SVC, NuSVC, SVR, NuSVR and OneClassSVM are described, with the proof of their certificate."""
+"""Facts about SVC, NuSVC, SVR, NuSVR and OneClassSVM, with the proof of their certificate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from margrove.facts.machine_values import (
     Trace,
 )
 from margrove.facts.models.expansions import against_the_rest, expansion_fields, support_fields
-from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import frozen
 from margrove.facts.proofs import (
     CLASSIFIER_KINDS,
@@ -29,6 +28,7 @@ from margrove.facts.proofs import (
     proven_fields,
     worst_kinds,
 )
+from margrove.facts.values import Given, estimator_fields
 from margrove.margin.kernels import dual_coefficients
 from margrove.margin.solvers.dual import TracePoint
 from margrove.margin.svm import SupportVectorMachine, machine_coefs, pairs_of

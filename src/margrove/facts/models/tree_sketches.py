@@ -1,54 +1,54 @@
-"""A tree to be drawn: the nodes that are shown, with their texts, bars and histograms.
+"""A tree as a drawing shows it: its nodes with texts, class shares and histograms.
 
-Texts are for people: names and labels are as `conditions.shown` shows them.
+Texts have names and labels as `conditions.shown` writes them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from margrove.facts.models.trees import codes_or_targets
-from margrove.facts.plain_values import Plain, frozen
+from margrove.facts.plain_values import Plain, frozen, require_whole
 from margrove.grove.read import (
-    Condition,
     TreeNames,
     branch_conditions,
+    branch_texts,
     explain,
     names_of,
     prediction_text,
     shown,
+    split_text,
     tree_of,
 )
 from margrove.grove.serve import LEAF, MULTIWAY, THRESHOLD, TreeArrays, leaves_of
 
-__all__ = ["SketchNode", "SplitHistogram", "TreeSketch", "sketch_tree"]
+__all__ = ["SketchNode", "SplitHistogram", "TreeSketch", "sketch_nodes", "sketch_tree"]
 
-_MOST_NODES = 200  # in a sketch, if nobody says how deep
+_MOST_NODES = 200  # in a sketch without max_depth
 _MOST_LABELS = 5  # of the categories of a branch
 _BINS = 12
-_MOST_BARS = 24  # of categories; more cannot be told apart
+_MOST_BARS = 24  # of categories; more are too narrow to read
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SplitHistogram(Plain):
-    """The rows at a node over the feature that it asks.
+    """The rows at a node, counted by the feature that the node splits by.
 
     Attributes
     ----------
     edges : ndarray of shape (n_bars + 1,)
-        Of the bars; -0.5, 0.5, 1.5 and so on where bars are categories.
+        Of the bars; -0.5, 0.5, 1.5 and so on if bars are categories.
     counts : ndarray of shape (n_groups, n_bars)
         Rows of each class, or all rows together.
     means : ndarray of shape (n_bars,) or None
-        Of the targets of a regressor; NaN where there is no row.
+        Of the targets of a regressor; NaN for a bar without rows.
     labels : tuple of str
-        Of categories, one for each bar.
+        If bars are categories, their labels.
     threshold : float or None
     """
 
@@ -71,22 +71,23 @@ class SketchNode(Plain):
         Its place among the nodes of the sketch.
     depth : int
     branch : str
-        Which answer leads here: "yes", "no" or categories; "" for the root.
+        The branch that leads to it: "yes", "no" or categories; "" for the root.
     question : str
-        "" for a leaf.
+        Its split in words; "" for a leaf.
     samples : int
     coverage : float
         Its share in the weight of all training rows.
     impurity : float
     shares : tuple of tuple of float
-        Of the classes, for each output; () for a regressor.
+        Class shares of each output; () for a regressor.
     means : tuple of float
-        Of a regressor, for each output; () for a classifier.
+        The value of a regressor for each output; () for a classifier.
     prediction : str
     hidden : int
         How many nodes below are not shown.
     path_share : float
-        How much of the row came by: 0, 1, or a part where missing values are shared out.
+        The share of the marked row that reaches the node: 0, 1, or less than 1 if missing values
+        take all branches.
     histogram : SplitHistogram or None
     """
 
@@ -108,7 +109,7 @@ class SketchNode(Plain):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeSketch(Plain):
-    """The upper part of a tree, or all of it.
+    """The upper levels of a tree, or all of it.
 
     Attributes
     ----------
@@ -118,9 +119,9 @@ class TreeSketch(Plain):
         Labels of the classes of each output; () for a regressor.
     criterion : str
     n_nodes, depth : int
-        Of the whole tree.
+        Of the full tree.
     cut_at : int or None
-        The depth of the lowest nodes shown, where there are others below.
+        The depth of the lowest nodes shown; None if all nodes are shown.
     """
 
     nodes: tuple[SketchNode, ...]
@@ -140,17 +141,17 @@ def sketch_tree(
     y: Any = None,
     decimals: int = 3,
 ) -> TreeSketch:
-    """The nodes of a fitted tree down to some depth, in words and numbers for a drawing.
+    """The nodes of a fitted tree down to some depth, as texts and numbers for a drawing.
 
     Parameters
     ----------
     model : fitted DecisionTreeClassifier or DecisionTreeRegressor
     max_depth : int, optional
-        Of the lowest nodes shown. By default as deep as 200 nodes reach.
+        Depth of the lowest nodes shown. By default as deep as 200 nodes reach.
     row : array-like of shape (n_features,), mapping or table of one row, optional
-        Whose way is marked.
+        A row whose path is marked.
     X, y : array-like, optional
-        Rows, and their classes or targets, for a histogram at each question.
+        Rows, and their classes or targets, for a histogram at each split.
     decimals : int, default=3
         Digits after the point.
 
@@ -170,28 +171,61 @@ def sketch_tree(
     no high 1.0
     """
     tree, names = tree_of(model), names_of(model)
-    _require_whole("decimals", decimals)
-    if max_depth is not None:
-        _require_whole("max_depth", max_depth)
+    decimals = require_whole("decimals", decimals, 0)
     depth = tree.depth
-    deepest = _depth_of_few(depth) if max_depth is None else int(max_depth)
+    if max_depth is None:
+        deepest = _depth_of_few(depth)
+    else:
+        deepest = require_whole("max_depth", max_depth, 0)
     kept = np.flatnonzero(depth <= deepest)
+    nodes = sketch_nodes(
+        tree,
+        names,
+        kept,
+        decimals=decimals,
+        most_labels=_MOST_LABELS,
+        path_shares=_shares_on_path(model, row),
+        histograms={} if X is None else _histograms(model, tree, names, kept, X, y),
+    )
+    return TreeSketch(
+        nodes=tuple(nodes),
+        classes=tuple(tuple(shown(label) for label in labels) for labels in names.classes),
+        criterion=str(model.criterion),
+        n_nodes=len(tree),
+        depth=int(depth.max()),
+        cut_at=deepest if len(kept) < len(tree) else None,
+    )
+
+
+def sketch_nodes(
+    tree: TreeArrays,
+    names: TreeNames,
+    kept: np.ndarray,
+    *,
+    decimals: int,
+    most_labels: int | None = None,
+    path_shares: Mapping[int, float] | None = None,
+    histograms: Mapping[int, SplitHistogram] | None = None,
+) -> list[SketchNode]:
+    """The nodes `kept` of a tree, which are all nodes down to some depth, in preorder.
+
+    A branch shows at most `most_labels` labels; None shows all.
+    """
     # Nodes are in preorder: those that a kept node hides come right after it.
     hidden = np.diff(kept, append=len(tree)) - 1
     place = {number: k for k, number in enumerate(kept.tolist())}
-    shares = _shares_on_path(model, row)
-    histograms = {} if X is None else _histograms(model, tree, names, kept, X, y)
+    depth = tree.depth
     branch: dict[int, str] = {}
     nodes = []
     for number, below in zip(kept.tolist(), hidden.tolist(), strict=True):
         question = ""
         if tree.kind[number] != LEAF:
             conditions = branch_conditions(tree, names, number)
-            is_multiway = tree.kind[number] == MULTIWAY
-            question = _question(conditions[0], is_multiway, int(decimals))
+            is_multiway = bool(tree.kind[number] == MULTIWAY)
+            question = split_text(conditions, is_multiway=is_multiway, decimals=decimals)
             if not below:
-                answers = _answers(conditions, is_multiway)
-                branch.update(zip(tree.children_of(number).tolist(), answers, strict=True))
+                texts = branch_texts(conditions, is_multiway=is_multiway, most_labels=most_labels)
+                branch.update(zip(tree.children_of(number).tolist(), texts, strict=True))
         value = tree.value[number].tolist()
         nodes.append(
             SketchNode(
@@ -203,48 +237,21 @@ def sketch_tree(
                 samples=int(tree.n_samples[number]),
                 coverage=float(tree.weight[number] / tree.weight[0]),
                 impurity=float(tree.impurity[number]),
-                shares=tuple(tuple(own) for own, _ in names.by_output(value)),
+                shares=tuple(tuple(of_output) for of_output, _ in names.by_output(value)),
                 means=() if names.is_classifier else tuple(value),
-                prediction=prediction_text(names.prediction(value), int(decimals)),
+                prediction=prediction_text(names.prediction(value), decimals),
                 hidden=below,
-                path_share=shares.get(number, 0.0),
-                histogram=histograms.get(number),
+                path_share=(path_shares or {}).get(number, 0.0),
+                histogram=(histograms or {}).get(number),
             )
         )
-    return TreeSketch(
-        nodes=tuple(nodes),
-        classes=tuple(tuple(shown(label) for label in own) for own in names.classes),
-        criterion=str(model.criterion),
-        n_nodes=len(tree),
-        depth=int(depth.max()),
-        cut_at=deepest if len(kept) < len(tree) else None,
-    )
-
-
-def _require_whole(name: str, number: Any) -> None:
-    if not isinstance(number, Integral) or isinstance(number, bool) or number < 0:
-        raise ValueError(f"{name} must be a whole number, at least 0. Got {number!r}.")
+    return nodes
 
 
 def _depth_of_few(depth: np.ndarray) -> int:
-    """The greatest depth down to which there are few nodes, at least 1."""
+    """The greatest depth down to which there are at most `_MOST_NODES` nodes, at least 1."""
     n_nodes = np.cumsum(np.bincount(depth))
     return max(1, int(np.searchsorted(n_nodes, _MOST_NODES, side="right")) - 1)
-
-
-def _question(first: Condition, is_multiway: bool, decimals: int) -> str:
-    return shown(first.feature) if is_multiway else first.in_words(decimals=decimals)
-
-
-def _answers(conditions: Sequence[Condition], is_multiway: bool) -> list[str]:
-    if not is_multiway:
-        return ["yes", "no"]
-    answers = []
-    for condition in conditions:
-        labels = [shown(label) for label in condition.categories[:_MOST_LABELS]]
-        rest = ", ..." if len(condition.categories) > _MOST_LABELS else ""
-        answers.append(", ".join(labels) + rest)
-    return answers
 
 
 def _shares_on_path(model: Any, row: Any) -> dict[int, float]:
@@ -256,29 +263,33 @@ def _shares_on_path(model: Any, row: Any) -> dict[int, float]:
 def _histograms(
     model: Any, tree: TreeArrays, names: TreeNames, kept: np.ndarray, X: Any, y: Any
 ) -> dict[int, SplitHistogram]:
-    """Histograms of nodes that ask one feature. Sorted by leaf, rows of a subtree are a run."""
+    """Histograms of the nodes that split by one feature."""
     rows = np.asarray(model._rows(X), dtype=np.float64)
     codes, targets = codes_or_targets(model, y, len(rows))
     groups = np.zeros(len(rows), np.int64) if codes is None else codes
     n_groups = 1 if codes is None else len(names.classes[0])
     leaf = leaves_of(tree, rows)
-    order = np.argsort(leaf, kind="stable")
-    asking = kept[(tree.kind[kept] != LEAF) & (tree.feature[kept] >= 0)]
-    starts = np.searchsorted(leaf[order], asking)
-    stops = np.searchsorted(leaf[order], tree.ends[asking])
+    order = np.argsort(leaf, kind="stable")  # sorted by leaf, the rows of a subtree are a run
+    splits = kept[(tree.kind[kept] != LEAF) & (tree.feature[kept] >= 0)]
+    starts = np.searchsorted(leaf[order], splits)
+    stops = np.searchsorted(leaf[order], tree.ends[splits])
     found = {}
-    for number, start, stop in zip(asking.tolist(), starts, stops, strict=True):
-        own = order[start:stop]
+    for number, start, stop in zip(splits.tolist(), starts, stops, strict=True):
+        of_node = order[start:stop]
         column = int(tree.feature[number])
-        own = own[np.isfinite(rows[own, column])]
-        values = rows[own, column]
+        of_node = of_node[np.isfinite(rows[of_node, column])]
+        values = rows[of_node, column]
         labels = names.categories.get(column)
         if labels is not None and len(labels) > _MOST_BARS:
             continue
         threshold = float(tree.threshold[number]) if tree.kind[number] == THRESHOLD else None
         found[number] = SplitHistogram(
             **_bars(
-                values, labels, groups[own], n_groups, None if targets is None else targets[own]
+                values,
+                labels,
+                groups[of_node],
+                n_groups,
+                None if targets is None else targets[of_node],
             ),
             threshold=threshold if threshold is not None and math.isfinite(threshold) else None,
         )
@@ -314,10 +325,10 @@ def _edges(values: np.ndarray, labels: tuple[Any, ...] | None) -> np.ndarray:
     if labels is not None:
         return np.arange(len(labels) + 1) - 0.5
     low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
-    part = np.linspace(0.0, 1.0, _BINS + 1 if low < high else 2)
-    return np.asarray((1.0 - part) * low + part * high)  # the range itself may overflow
+    steps = np.linspace(0.0, 1.0, _BINS + 1 if low < high else 2)
+    return np.asarray((1.0 - steps) * low + steps * high)  # high - low may overflow
 
 
 def _bar_of(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The bar of each value; the highest edge belongs to the last."""
+    """The bar of each value; the highest edge belongs to the last bar."""
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)

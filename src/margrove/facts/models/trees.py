@@ -1,12 +1,12 @@
-"""How `describe` reads decision trees, and the data for pictures of whole trees.
+"""Facts about decision trees, and the data for pictures of trees.
 
     tree_facts         everything about a fitted tree
     tree_regions       intervals or rectangles of a tree over one or two features
     pruning_errors     training and test error of the trees of cost-complexity pruning
-    codes_or_targets   what a model was to answer, as numbers
+    codes_or_targets   y as class codes or targets
 
-The nodes of a drawing are in `tree_sketches`. Texts are for people: names and labels are as
-`conditions.shown` shows them.
+The nodes of a drawing are in `tree_sketches`. Texts have names and labels as `conditions.shown`
+writes them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from sklearn.base import clone
 
 from margrove._data import check_labels, check_targets, count_rows
 from margrove.exceptions import InvalidDataError
-from margrove.facts.outlines import Given, estimator_fields
 from margrove.facts.plain_values import Plain, frozen
-from margrove.facts.values import TreeFacts
+from margrove.facts.values import Given, TreeFacts, estimator_fields
 from margrove.grove import CRITERIA, DecisionTree
 from margrove.grove.prune import cost_complexity_path, last_within, losses_along, validation_losses
 from margrove.grove.read import names_of, read_tree, regions, shown, tree_of
@@ -38,20 +37,17 @@ __all__ = [
 ]
 
 
-# -- everything about a tree ---------------------------------------------------------------------
-
-
 def tree_facts(model: Any, given: Given) -> TreeFacts:
     tree = tree_of(model)
     reading = read_tree(model)
-    asked = reading.nodes[0].question
+    root_split = reading.nodes[0].question
     leaves = np.flatnonzero(tree.kind == LEAF)
     importances = model.feature_importances_
-    used = _columns_asked(tree)
+    used = _columns_used(tree)
     used = used[np.argsort(-importances[used], kind="stable")]
     error, error_name = _training_error(model, tree, leaves)
     return TreeFacts(
-        **_estimator_fields(model),
+        **estimator_fields(model),
         criterion=str(model.criterion),
         split=str(model.split),
         n_outputs=int(model.n_outputs_),
@@ -59,7 +55,7 @@ def tree_facts(model: Any, given: Given) -> TreeFacts:
         n_leaves=len(leaves),
         depth=int(tree.depth.max()),
         n_samples=int(tree.n_samples[0]),
-        root_question="" if asked is None else asked.text,
+        root_question="" if root_split is None else root_split.text,
         importances=frozen(importances),
         features_used=tuple(reading.feature_names[column] for column in used.tolist()),
         leaves=frozen(leaves),
@@ -71,26 +67,15 @@ def tree_facts(model: Any, given: Given) -> TreeFacts:
     )
 
 
-def _estimator_fields(model: Any) -> dict[str, Any]:
-    """The outline; several outputs have an array of classes each, of different lengths."""
-    if not isinstance(getattr(model, "classes_", None), list):
-        return estimator_fields(model)
-    classes = np.empty(len(model.classes_), dtype=object)
-    classes[:] = [frozen(own) for own in model.classes_]
-    copied = model._with_arrays(model.arrays_)
-    copied.classes_ = classes
-    return estimator_fields(copied)
-
-
-def _columns_asked(tree: TreeArrays) -> np.ndarray:
-    """The columns that the tree asks, ascending."""
+def _columns_used(tree: TreeArrays) -> np.ndarray:
+    """The columns that the tree splits by, ascending."""
     single = tree.feature[(tree.kind != LEAF) & (tree.feature >= 0)]
     return np.union1d(single, np.flatnonzero(np.any(tree.coef != 0.0, axis=0))).astype(np.int64)
 
 
 def _training_error(model: Any, tree: TreeArrays, leaves: np.ndarray) -> tuple[float | None, str]:
     classes = names_of(model).classes
-    criterion = CRITERIA.get(model.criterion)  # none, if it was registered in another process
+    criterion = CRITERIA.get(model.criterion)  # None if it was registered in another process
     name = "impurity" if criterion is None else criterion.error_name
     name = "share misclassified" if classes else name
     constraints = model.monotonic_cst
@@ -100,8 +85,8 @@ def _training_error(model: Any, tree: TreeArrays, leaves: np.ndarray) -> tuple[f
         return None, name
     errors = tree.impurity[leaves]
     if classes:
-        parts = by_output(tree.value[leaves], [len(own) for own in classes])
-        errors = 1.0 - np.mean([own.max(axis=1) for own in parts], axis=0)
+        shares = by_output(tree.value[leaves], [len(labels) for labels in classes])
+        errors = 1.0 - np.mean([of_output.max(axis=1) for of_output in shares], axis=0)
     return float(np.sum(tree.weight[leaves] / tree.weight[0] * errors)), name
 
 
@@ -111,7 +96,7 @@ def _training_error(model: Any, tree: TreeArrays, leaves: np.ndarray) -> tuple[f
 def codes_or_targets(
     model: Any, y: Any, n_rows: int
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The number of each row's class, or its target; of several outputs, of the first."""
+    """The class code of each row, or its target; of the first output if there are several."""
     if y is None:
         return None, None
     table = y if hasattr(y, "shape") else np.asarray(y)
@@ -124,9 +109,9 @@ def codes_or_targets(
 
 
 def class_codes(y: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """The number of each row's class."""
+    """The class code of each row; an error for labels that are not among the classes."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few rows of many classes are fine to draw
+        warnings.simplefilter("ignore")  # there may be few rows of many classes
         labels = check_labels(y, n_rows)
     codes = labels.codes_among(classes)
     is_unknown = codes < 0
@@ -144,7 +129,7 @@ def class_codes(y: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeRegions(Plain):
-    """Intervals or rectangles, low < x <= high, in which a tree predicts the same.
+    """Intervals or rectangles, low < x <= high, in which the prediction of a tree is constant.
 
     Attributes
     ----------
@@ -153,9 +138,9 @@ class TreeRegions(Plain):
     names : tuple of str
     leaves : ndarray of int
     low, high : ndarray of shape (n_regions, n_features)
-        Infinite where the region has no end; intervals ascend.
+        Infinite if the region has no end; intervals ascend.
     values : ndarray
-        The number of the predicted class, or the mean, of each region.
+        The code of the predicted class, or the mean, of each region.
     classes : tuple of str
         () for a regressor.
     """
@@ -170,13 +155,13 @@ class TreeRegions(Plain):
 
 
 def tree_regions(model: Any) -> TreeRegions:
-    """The intervals or rectangles into which a tree over one or two features cuts space.
+    """The intervals or rectangles into which a tree over one or two features divides space.
 
     Parameters
     ----------
     model : fitted DecisionTreeClassifier or DecisionTreeRegressor
-        With one or two features, or one that asks no more than two of them; with one output and
-        thresholds only.
+        With one or two features, or with splits by one or two of its features; with one output, and
+        splits by thresholds only.
 
     Returns
     -------
@@ -192,7 +177,10 @@ def tree_regions(model: Any) -> TreeRegions:
     """
     tree, names = tree_of(model), names_of(model)
     if names.n_outputs > 1:
-        raise ValueError(f"Regions are those of one output, and this tree has {names.n_outputs}.")
+        raise ValueError(
+            f"tree_regions takes a tree with one output. Got {names.n_outputs} outputs. Fit a tree "
+            "to one column of y."
+        )
     features = _few_features(tree, len(names.features))
     boxes = regions(model)
     low = np.array([[box.low[j] for j in features] for box in boxes])
@@ -207,20 +195,20 @@ def tree_regions(model: Any) -> TreeRegions:
         low=frozen(low[order]),
         high=frozen(high[order]),
         values=frozen(np.argmax(values, axis=1) if names.is_classifier else values[:, 0]),
-        classes=tuple(shown(label) for own in names.classes for label in own),
+        classes=tuple(shown(label) for labels in names.classes for label in labels),
     )
 
 
 def _few_features(tree: TreeArrays, n_features: int) -> tuple[int, ...]:
     if n_features <= 2:
         return tuple(range(n_features))
-    asked = tuple(_columns_asked(tree).tolist())
-    if not 1 <= len(asked) <= 2:
+    used = tuple(_columns_used(tree).tolist())
+    if not 1 <= len(used) <= 2:
         raise ValueError(
-            f"This tree asks {len(asked)} of {n_features} features; its regions can be drawn over "
-            "one or two. plot.decision_boundary draws a plane through the others."
+            f"This tree splits by {len(used)} of {n_features} features; regions are drawn over one "
+            "or two. Use plot.decision_boundary, which draws a plane through the others."
         )
-    return asked
+    return used
 
 
 # -- errors along pruning ------------------------------------------------------------------------
@@ -228,17 +216,17 @@ def _few_features(tree: TreeArrays, n_features: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PruningErrors(Plain):
-    """The errors of the trees of cost-complexity pruning, from the whole tree to its root.
+    """The errors of the trees of cost-complexity pruning, from the full tree to its root.
 
     Attributes
     ----------
     ccp_alphas : ndarray
-        The least price of a leaf at which each tree is the best.
+        The smallest `ccp_alpha` at which each tree is the best.
     n_leaves : ndarray of int
     training_errors, test_errors : ndarray
         The share of misclassified rows, or the mean squared error.
     best : int
-        Where the test error is least; of equals, the smallest tree.
+        Place of the smallest test error; if tied, of the smallest tree.
     error_name : str
         What the errors are, in words.
     """
@@ -257,7 +245,7 @@ def pruning_errors(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Prun
     Parameters
     ----------
     model : DecisionTreeClassifier or DecisionTreeRegressor
-        Fitted to X and y, or still to be: then a copy is, with `ccp_alpha=0`.
+        Fitted to X and y; if it is not fitted, a copy is fitted with `ccp_alpha=0`.
     X, y : training rows and their targets
     X_test, y_test : other rows and their targets
 
@@ -277,11 +265,11 @@ def pruning_errors(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Prun
     """
     if not isinstance(model, DecisionTree):
         name = (model if isinstance(model, type) else type(model)).__name__
-        raise TypeError(f"One of margrove's decision trees is needed. Got {name}.")
+        raise TypeError(f"model must be a decision tree of margrove. Got {name}.")
     if not hasattr(model, "arrays_"):
         model = clone(model).set_params(ccp_alpha=0.0).fit(X, y)
     path = cost_complexity_path(tree_of(model))
-    # Steps at the same alpha go together; the first entry is the whole tree.
+    # Steps at the same alpha are one step; the first entry is the full tree.
     is_last = np.append(path.ccp_alphas[1:] != path.ccp_alphas[:-1], True)
     kept = np.flatnonzero(is_last & (path.ccp_alphas > 0.0))
     kept = np.append(0, kept[kept > 0])
@@ -300,4 +288,4 @@ def pruning_errors(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Prun
 
 def _mean_losses(model: Any, X: Any, y: Any, alphas: np.ndarray) -> np.ndarray:
     losses = losses_along(tree_of(model), validation_losses(model, X, y), alphas) / count_rows(X)
-    return np.maximum(losses, 0.0)  # they are differences, and may round below
+    return np.maximum(losses, 0.0)  # they are differences, and may round below zero

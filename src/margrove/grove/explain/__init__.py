@@ -1,10 +1,10 @@
-"""What trees make of their features: SHAP values, partial dependence, importances.
+"""How trees use their features: SHAP values, partial dependence, importances.
 
-dependence                   partial dependence: what trees say if all rows had the same values of
-                             one feature, or of two
-importances                  how much a fitted tree depends on each feature, measured on data
+dependence                   partial dependence: predictions if all rows had the same value of one
+                             feature, or of two
+importances                  permutation importances
 partial_dependence_kernels   compiled loops of partial dependence
-shap                         SHAP values: what each feature of a row adds to the answer of trees
+shap                         SHAP values: what each feature of a row adds to the prediction
 shap_kernels                 compiled loops of SHAP values
 """
 

@@ -1,9 +1,9 @@
-"""Partial dependence: what trees say if all rows had the same values of one feature, or of two.
+"""Partial dependence: what trees predict if all rows have the same value of one feature, or of two.
 
     average(g)     the mean over the rows of  f(row with the features set to g)
     individual(g)  f(row with the features set to g), row by row (ICE curves)
 
-Trees tell that without asking f for every row and point; see `partial_dependence_kernels`.
+For trees, f need not be computed for every row and point; see `partial_dependence_kernels`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from margrove.grove.serve import (
 __all__ = ["PartialDependence", "partial_dependence"]
 
 _ROWS_AT_ONCE = 4096
-_ENDS = (0.05, 0.95)  # quantiles that a grid lies between, as scikit-learn's
+_ENDS = (0.05, 0.95)  # a grid lies between these quantiles, as in scikit-learn
 _ARGUMENTS: dict[str, list[Any]] = {
     "kind": [StrOptions({"average", "individual", "both"})],
     "n_grid": [Interval(Integral, 2, None, closed="left")],
@@ -57,13 +57,13 @@ _ARGUMENTS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class PartialDependence:
-    """What a model says as one feature changes, or two.
+    """The predictions of a model as functions of one or two features.
 
     feature_names   of the one or two features
-    grid            for each of them its values: numbers, or labels
+    grid            the values of each of them: numbers or labels
     average         float64 (points,) or (points, points of the second), with a last axis of outputs
-                    where the model gives several numbers a row; None if not asked for
-    individual      the same for each row, (n, ...); None if not asked for
+                    if the model predicts several numbers for a row; None if not requested
+    individual      the same for each row, (n, ...); None if not requested
     """
 
     feature_names: tuple[str, ...]
@@ -83,15 +83,15 @@ def partial_dependence(
     method: Literal["exact", "recursion"] = "exact",
     n_jobs: int | None = None,
 ) -> PartialDependence:
-    """What a model of trees says as one feature changes, or two, the others being as they are.
+    """Predictions of a model of trees if one or two features are set to values of a grid.
 
     Parameters
     ----------
     model : fitted decision tree, random forest, extremely randomised trees, AdaBoostClassifier or \
             gradient boosting
-        Asked for are shares of classes (`predict_proba`), numbers (`predict`), the
-        `decision_function` of AdaBoost, or the raw scores of gradient boosting: its
-        `decision_function`, and numbers before the link of the loss, such as their logarithms.
+        Its prediction is here: class shares (`predict_proba`), numbers (`predict`), the
+        `decision_function` of AdaBoost, or the raw scores of gradient boosting, which are its
+        `decision_function`, or numbers before the inverse link of the loss, such as logarithms.
     X : array-like, sparse matrix or dataframe of shape (n, n_features)
         The rows to average over, as for `predict`.
     features : int, str, or a list of one or two of these
@@ -101,11 +101,11 @@ def partial_dependence(
     grid : array-like, or a list of two for two features, optional
         Values, or labels of a categorical column; NaN is missing.
     n_grid : int, default=100
-        Without `grid`: all distinct values of a column that has fewer, else so many numbers from
-        its 5 % to its 95 % quantile. Of a categorical column, all labels.
+        Without `grid`: all distinct values of a column that has fewer, else this many numbers from
+        its 5 % to its 95 % quantile. For a categorical column, all labels.
     method : {"exact", "recursion"}, default="exact"
-        "exact" averages over the rows of X. "recursion" goes by the shares of the training rows in
-        the branches, and needs X for the grid only; where features go together the two differ.
+        "exact" averages over the rows of X. "recursion" uses the shares of the training rows in the
+        branches, and needs X for the grid only. The two differ if features are correlated.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores. Results do not depend on it.
 
@@ -128,8 +128,7 @@ def partial_dependence(
     validate_parameter_constraints(_ARGUMENTS, given, "partial_dependence")
     if method == "recursion" and kind != "average":
         raise ValueError(
-            f"method='recursion' knows shares of rows, not rows: kind={kind!r} needs "
-            "method='exact'."
+            f"method='recursion' has no curves of single rows: kind={kind!r} needs method='exact'."
         )
     n_threads = resolve_n_jobs(n_jobs, unset="all")
     summed = tree_sum_of(model, "partial_dependence")
@@ -156,13 +155,14 @@ def partial_dependence(
 
 @dataclass(frozen=True)
 class _Axis:
-    """The values of a feature: as trees see them, and as people do."""
+    """The values of a feature on the grid: as trees read them, and as they are returned."""
 
     numbers: np.ndarray
     shown: np.ndarray
 
 
 def _columns(features: Any, summed: TreeSum) -> np.ndarray:
+    """The numbers of the one or two columns, checked."""
     is_one = isinstance(features, (str, Integral))
     given = [features] if is_one else list(features) if np.iterable(features) else []
     if len(given) not in (1, 2):
@@ -220,7 +220,7 @@ def _axis_of_labels(labels: np.ndarray, values: Any, name: str) -> _Axis:
     unknown = [label for label in wanted if label not in number and not is_missing(label)]
     if unknown:
         raise InvalidDataError(
-            f"grid of partial_dependence holds {unknown[0]!r}, which is none of the labels of "
+            f"grid of partial_dependence contains {unknown[0]!r}, which is not a label of "
             f"{shown(name)}."
         )
     shown_labels = np.empty(len(wanted), dtype=object)
@@ -233,10 +233,10 @@ def _axis_of_numbers(values: Any, name: str) -> _Axis:
         numbers = _one_axis(values, name).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidDataError(
-            f"grid of partial_dependence must hold numbers for {shown(name)}: {error}."
+            f"grid of partial_dependence must contain numbers for {shown(name)}: {error}."
         ) from error
     if np.isinf(numbers).any():
-        raise InvalidDataError(f"grid of partial_dependence holds infinity for {shown(name)}.")
+        raise InvalidDataError(f"grid of partial_dependence contains infinity for {shown(name)}.")
     return _Axis(numbers, numbers)
 
 
@@ -274,11 +274,11 @@ def _average(
     is_exact: bool,
     n_threads: int,
 ) -> np.ndarray:
-    """(points, outputs)."""
+    """float64 (points, outputs): the mean prediction at each point."""
     n, d = rows.shape
     is_set = np.zeros(d, dtype=bool)
     is_set[columns] = True
-    trees, n_turns = summed.trees, summed.n_turns
+    trees, per_round = summed.trees, summed.trees_per_round
     shares = [shares_of_branches(tree) for tree in trees]
     if is_exact:
         arrivals = [np.zeros(len(tree)) for tree in trees]
@@ -289,24 +289,24 @@ def _average(
                 add_arrivals(block, is_set, questions_of(trees[k]), shares[k], arrivals[k])
 
             run_tiles(walk, len(trees), n_threads)
-        arrivals = [own / n for own in arrivals]
+        arrivals = [counts / n for counts in arrivals]
     else:
         arrivals = [
             expected_arrivals(is_set, tree.feature, tree.parent, share)
             for tree, share in zip(trees, shares, strict=True)
         ]
-    found = np.zeros((n_turns, len(points), summed.width))
+    found = np.zeros((per_round, len(points), summed.width))
     size = max(1024, -(-len(points) // 16))
 
-    def ask(tile: int) -> None:
-        part = slice(tile * size, (tile + 1) * size)
+    def predict(tile: int) -> None:
+        block = slice(tile * size, (tile + 1) * size)
         for k, tree in enumerate(trees):
             add_dependence(
-                points[part], columns, is_set, questions_of(tree), shares[k], tree.parent,
-                arrivals[k], tree.value, found[k % n_turns, part],
+                points[block], columns, is_set, questions_of(tree), shares[k], tree.parent,
+                arrivals[k], tree.value, found[k % per_round, block],
             )  # fmt: skip
 
-    run_tiles(ask, -(-len(points) // size), n_threads)
+    run_tiles(predict, -(-len(points) // size), n_threads)
     return summed.start + summed.joined(found)
 
 
@@ -316,7 +316,7 @@ def _average(
 def _individual(
     summed: TreeSum, rows: Any, columns: np.ndarray, axes: list[_Axis], n_threads: int
 ) -> np.ndarray:
-    """(n, points, outputs)."""
+    """float64 (n, points, outputs): the prediction for each row at each point."""
     n, n_points = rows.shape[0], int(np.prod([len(axis.numbers) for axis in axes]))
     require_memory(
         8.0 * n * n_points * summed.n_outputs,
@@ -324,29 +324,29 @@ def _individual(
         "Use fewer rows, a smaller n_grid, or kind='average'.",
     )
     found = np.empty((n, n_points, summed.n_outputs))
-    asked = [
+    prepared = [
         (questions_of(tree), shares_of_branches(tree), tree.value, *_cells(tree, columns, axes))
         for tree in summed.trees
     ]
     size = max(1, min(_ROWS_AT_ONCE, _ROWS_AT_ONCE * 16 // n_points))
 
-    def ask(tile: int) -> None:
-        part = slice(tile * size, (tile + 1) * size)
-        own = dense_rows(rows, part)
-        answers = np.zeros((summed.n_turns, len(own), n_points, summed.width))
-        for k, (questions, share, value, points, cells) in enumerate(asked):
-            add_answers(own, points, columns, cells, questions, share, value,
-                        answers[k % summed.n_turns])  # fmt: skip
-        found[part] = summed.start + summed.joined(answers)
+    def predict(tile: int) -> None:
+        block = slice(tile * size, (tile + 1) * size)
+        X = dense_rows(rows, block)
+        answers = np.zeros((summed.trees_per_round, len(X), n_points, summed.width))
+        for k, (questions, share, value, points, cells) in enumerate(prepared):
+            add_answers(X, points, columns, cells, questions, share, value,
+                        answers[k % summed.trees_per_round])  # fmt: skip
+        found[block] = summed.start + summed.joined(answers)
 
-    run_tiles(ask, -(-n // size), n_threads)
+    run_tiles(predict, -(-n // size), n_threads)
     return found
 
 
 def _cells(
     tree: TreeArrays, columns: np.ndarray, axes: list[_Axis]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points that a tree can tell apart, and for each point of the grid the one that it is like."""
+    """The distinct points for a tree, and for each point of the grid which of these it equals."""
     values, places = [], []
     for column, axis in zip(columns.tolist(), axes, strict=True):
         answers = branches_of_values(axis.numbers, column, questions_of(tree))
@@ -355,6 +355,6 @@ def _cells(
         places.append(place.ravel())
     points = np.array(list(itertools.product(*values)))
     cells = places[0]
-    for own, kept in zip(places[1:], values[1:], strict=True):
-        cells = (cells[:, None] * len(kept) + own).ravel()
+    for place, distinct in zip(places[1:], values[1:], strict=True):
+        cells = (cells[:, None] * len(distinct) + place).ravel()
     return points, cells.astype(np.int64)

@@ -1,4 +1,4 @@
-"""How much a fitted tree depends on each feature, measured on data."""
+"""Permutation importances: how much a model depends on each feature, measured on data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PermutationImportances", "permutation_importances"]
 
 @dataclass(frozen=True)
 class PermutationImportances:
-    """By how much the score falls when the values of a feature are shuffled.
+    """How much the score falls if the values of a feature are shuffled.
 
     mean, spread   float64 (d,)  over the repetitions
     drops          float64 (d, n_repeats)
@@ -38,9 +38,10 @@ def permutation_importances(
     sample_weight: Any = None,
     random_state: Any = 0,
 ) -> PermutationImportances:
-    """Importances that do not favour features of many values, as impurity's do.
+    """How much the score falls if the values of a feature are shuffled.
 
-    Use rows that the model has not seen. `sklearn.inspection.permutation_importance` does the work.
+    Unlike impurity importances, these are not biased towards features of many values. Use rows that
+    the model has not seen. `sklearn.inspection.permutation_importance` computes them.
 
     Parameters
     ----------
@@ -57,10 +58,10 @@ def permutation_importances(
     >>> import margrove
     >>> X, y = [[0, 7], [0, 8], [1, 9], [1, 6]], ["no", "no", "yes", "yes"]
     >>> model = margrove.DecisionTreeClassifier().fit(X, y)
-    >>> float(margrove.permutation_importances(model, X, y).mean[1])  # never asked
+    >>> float(margrove.permutation_importances(model, X, y).mean[1])  # it has no split
     0.0
     """
-    if is_frame(X) and not hasattr(X, "iloc"):  # of frames, scikit-learn knows pandas' only
+    if is_frame(X) and not hasattr(X, "iloc"):  # scikit-learn supports dataframes of pandas only
         return _of_frame(model, X, y, n_repeats, scoring, sample_weight, random_state)
     from sklearn.inspection import permutation_importance
 
@@ -81,15 +82,15 @@ def permutation_importances(
 def _of_frame(
     model: Any, X: Any, y: Any, n_repeats: int, scoring: Any, sample_weight: Any, random_state: Any
 ) -> PermutationImportances:
-    """The same of a frame of polars or Arrow: columns of any type are shuffled as they are."""
+    """The importances for a table of polars or Arrow, whose columns may have any type."""
     scorer = check_scoring(model, scoring=scoring)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     rng = check_random_state(random_state)
-    whole = scorer(model, X, y, **weights)
+    full_score = scorer(model, X, y, **weights)
     names, rows = column_names(X), np.arange(count_rows(X))
     drops = np.empty((len(names), n_repeats))
     for j in range(len(names)):
         for repeat in range(n_repeats):
             other = replace_cells(X, j, rows, rng.permutation(len(rows)))
-            drops[j, repeat] = whole - scorer(model, other, y, **weights)
+            drops[j, repeat] = full_score - scorer(model, other, y, **weights)
     return PermutationImportances(names, drops.mean(axis=1), drops.std(axis=1), drops)

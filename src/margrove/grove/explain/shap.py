@@ -1,11 +1,12 @@
-"""SHAP values: what each feature of a row adds to the answer of trees, forests and boosted trees.
+"""SHAP values: what each feature of a row adds to the prediction of trees and sums of trees.
 
-Shapley's value of feature j, of the features known in any order, is what knowing it changes, on
-average over the orders (Lundberg and Lee 2017). What is said when only features S are known is
+Let features become known one after the other. The Shapley value of feature j is the change of the
+prediction when j becomes known, averaged over all orders of the features (Lundberg and Lee 2017).
+The prediction if only the features S are known is
 
-    path-dependent    what the trees say if questions about other features are answered as the
-                      training rows did, each branch with its share (Lundberg et al. 2020)
-    interventional    the mean answer over background rows, whose features S are replaced
+    path-dependent    the trees' prediction if the splits by other features send a share of the row
+                      down each branch, as large as that of the training rows (Lundberg et al. 2020)
+    interventional    the mean prediction for background rows whose features S are replaced
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.exceptions import InexactExplanationError, InvalidDataError
 from margrove.grove.explain.shap_kernels import (
-    ABREAST,
+    ROWS_AT_ONCE,
+    Paths,
     QuadratureRule,
-    Ways,
     add_interventional_values,
     add_path_values,
     paths_of,
@@ -43,7 +44,7 @@ from margrove.grove.serve import (
 __all__ = ["ShapValues", "shap_values"]
 
 _TOLERANCE = 1e-9
-_STEPS_AT_ONCE = 2e8  # of a tile, some tenths of a second
+_STEPS_OF_A_TILE = 2e8  # some tenths of a second
 _MOST_ROWS = 256
 _ARGUMENTS: dict[str, list[Any]] = {"check": ["boolean"], "n_jobs": [Integral, None]}
 _SHOWN = 10  # features in a repr
@@ -51,12 +52,12 @@ _SHOWN = 10  # features in a repr
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShapValues:
-    """What each feature adds to each answer.
+    """What each feature adds to each prediction.
 
-    values          float64 (n, d) where the model gives one number a row, else (n, d, outputs):
-                    classes, those of several outputs one after the other, or targets
-    base            float64 (outputs,)  the answer when nothing is known; the values of a row add up
-                    to its answer less this
+    values          float64 (n, d) if the model predicts one number for a row, else (n, d, outputs);
+                    outputs are classes, those of several targets one after the other, or targets
+    base            float64 (outputs,)  the prediction if nothing is known; the values of a row sum
+                    to its prediction minus this
     feature_names   x0, x1 and so on where X had no names
     """
 
@@ -86,22 +87,22 @@ def shap_values(
     check: bool = True,
     n_jobs: int | None = None,
 ) -> ShapValues:
-    """What each feature of each row adds to the model's answer: exact Shapley values.
+    """Exact Shapley values: what each feature of each row adds to the model's prediction.
 
     Parameters
     ----------
     model : fitted decision tree, random forest, extremely randomised trees, AdaBoostClassifier or \
             gradient boosting
-        Explained are shares of classes (`predict_proba`), numbers (`predict`), the
-        `decision_function` of AdaBoost, or the raw scores of gradient boosting: its
-        `decision_function`, and numbers before the link of the loss, such as their logarithms.
+        Explained are class shares (`predict_proba`), numbers (`predict`), the `decision_function`
+        of AdaBoost, or the raw scores of gradient boosting, which are its `decision_function`, or
+        numbers before the inverse link of the loss, such as logarithms.
     X : array-like, sparse matrix or dataframe of shape (n, n_features)
-        The rows to explain, as for `predict`. Missing values count like others.
+        The rows to explain, as for `predict`. Missing values are values like others.
     background : array-like, sparse matrix or dataframe of shape (m, n_features), optional
-        Rows that stand for a feature's values when it is not known (interventional values). By
-        default the trees' own training rows do, branch by branch (path-dependent values).
+        Rows that provide the values of features that are not known (interventional values). By
+        default the shares of the training rows in the branches are used (path-dependent values).
     check : bool, default=True
-        Compare the sums of the values with the model's own answers.
+        Compare the sums of the values with the model's own predictions.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores. Results do not depend on it.
 
@@ -140,6 +141,7 @@ def shap_values(
 
 
 def _require_sums(summed: TreeSum, X: Any, base: np.ndarray, values: np.ndarray) -> None:
+    """Raise unless base and values of each row sum to the model's prediction."""
     answers = summed.answers(X)
     off = np.abs(base + values.sum(axis=1) - answers).max()
     allowed = _TOLERANCE * max(summed.scale, float(np.abs(answers).max()))
@@ -150,7 +152,7 @@ def _require_sums(summed: TreeSum, X: Any, base: np.ndarray, values: np.ndarray)
 def _refuse_shared_row(summed: TreeSum, row: int, what: str) -> None:
     raise InvalidDataError(
         f"Row {row} of {what} has a missing value that this {type(summed.model).__name__} sends "
-        "down several branches with their shares (C4.5), which shap_values does not take. Fill "
+        "down several branches with their shares (C4.5), which shap_values does not support. Fill "
         "in missing values, or use split='binary'."
     )
 
@@ -159,18 +161,22 @@ def _refuse_shared_row(summed: TreeSum, row: int, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Paths:
-    """A tree, and what its ways have in common for all rows."""
+class _PreparedTree:
+    """A tree with what is the same for all rows.
+
+    base       float64 (outputs,)  the prediction if nothing is known
+    n_points   of the quadrature rule
+    """
 
     tree: TreeArrays
     questions: Questions
-    ways: Ways
+    paths: Paths
     rule: QuadratureRule
     base: np.ndarray
     n_points: int
 
 
-def _paths(tree: TreeArrays, n_features: int) -> _Paths:
+def _prepared(tree: TreeArrays, n_features: int) -> _PreparedTree:
     share, depth = shares_of_branches(tree), tree.depth
     position = np.zeros(len(tree), np.int64)
     counts = tree.n_children.astype(np.int64)
@@ -179,48 +185,49 @@ def _paths(tree: TreeArrays, n_features: int) -> _Paths:
     n_points = max(1, -(-int(most) // 2))
     is_leaf = tree.n_children == 0
     base = arriving[is_leaf] @ tree.value[is_leaf]
-    ways = Ways(tree.parent, depth, position, above, passing)
-    return _Paths(tree, questions_of(tree), ways, _rule(n_points), base, n_points)
+    paths = Paths(tree.parent, depth, position, above, passing)
+    return _PreparedTree(tree, questions_of(tree), paths, _rule(n_points), base, n_points)
 
 
 @functools.lru_cache(64)
 def _rule(n_points: int) -> QuadratureRule:
-    """Gauss and Legendre's, for integrals from 0 to 1."""
+    """Gauss-Legendre quadrature for integrals from 0 to 1."""
     points, weights = np.polynomial.legendre.leggauss(n_points)
     return quadrature_rule(0.5 * (points + 1.0), 0.5 * weights)
 
 
 def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int) -> np.ndarray:
-    n, d, width, n_turns = *values.shape[:2], summed.width, summed.n_turns
-    paths = [_paths(tree, d) for tree in summed.trees]
-    steps = sum(len(own.tree) * own.n_points * (width + 2) for own in paths)
-    size = _rows_at_once(steps)
+    """Write path-dependent values (n, d, outputs); returns the base (outputs,)."""
+    n, d, width, per_round = *values.shape[:2], summed.width, summed.trees_per_round
+    prepared = [_prepared(tree, d) for tree in summed.trees]
+    steps = sum(len(one.tree) * one.n_points * (width + 2) for one in prepared)
+    size = _rows_of_a_tile(steps)
 
     def explain(tile: int) -> None:
-        part = slice(tile * size, min((tile + 1) * size, n))
-        own = dense_rows(rows, part)
-        count = len(own)
-        own = np.concatenate([own, np.repeat(own[-1:], -count % ABREAST, axis=0)])
-        phi = np.zeros((n_turns, len(own) // ABREAST, d, width, ABREAST))
-        for k, path in enumerate(paths):
+        block = slice(tile * size, min((tile + 1) * size, n))
+        X = dense_rows(rows, block)
+        count = len(X)
+        X = np.concatenate([X, np.repeat(X[-1:], -count % ROWS_AT_ONCE, axis=0)])
+        phi = np.zeros((per_round, len(X) // ROWS_AT_ONCE, d, width, ROWS_AT_ONCE))
+        for k, one in enumerate(prepared):
             shared = add_path_values(
-                own, path.questions, path.ways, path.tree.value, path.rule, phi[k % n_turns]
+                X, one.questions, one.paths, one.tree.value, one.rule, phi[k % per_round]
             )
             if shared >= 0:
-                _refuse_shared_row(summed, part.start + min(shared, count - 1), "X")
-        found = phi.transpose(0, 1, 4, 2, 3).reshape(n_turns, len(own), d, width)
-        values[part] = summed.joined(found[:, :count])
+                _refuse_shared_row(summed, block.start + min(shared, count - 1), "X")
+        found = phi.transpose(0, 1, 4, 2, 3).reshape(per_round, len(X), d, width)
+        values[block] = summed.joined(found[:, :count])
 
     run_tiles(explain, -(-n // size), n_threads)
-    bases = np.zeros((n_turns, width))
-    for k, path in enumerate(paths):
-        bases[k % n_turns] += path.base
+    bases = np.zeros((per_round, width))
+    for k, one in enumerate(prepared):
+        bases[k % per_round] += one.base
     return summed.start + summed.joined(bases)
 
 
-def _rows_at_once(steps: float) -> int:
-    wanted = int(_STEPS_AT_ONCE / max(steps, 1.0))
-    return max(ABREAST, min(_MOST_ROWS, wanted // ABREAST * ABREAST))
+def _rows_of_a_tile(steps: float) -> int:
+    wanted = int(_STEPS_OF_A_TILE / max(steps, 1.0))
+    return max(ROWS_AT_ONCE, min(_MOST_ROWS, wanted // ROWS_AT_ONCE * ROWS_AT_ONCE))
 
 
 # -- interventional --
@@ -229,7 +236,8 @@ def _rows_at_once(steps: float) -> int:
 def _interventional_values(
     summed: TreeSum, rows: Any, background: Any, values: np.ndarray, n_threads: int
 ) -> np.ndarray:
-    n, d, width, n_turns = *values.shape[:2], summed.width, summed.n_turns
+    """Write interventional values (n, d, outputs); returns the base (outputs,)."""
+    n, d, width, per_round = *values.shape[:2], summed.width, summed.trees_per_round
     given = summed.rows(background)
     m = given.shape[0]
     if not m:
@@ -238,22 +246,22 @@ def _interventional_values(
     others = dense_rows(given, slice(None))
     most = [int(min(tree.depth.max(), d)) for tree in summed.trees]
     weight_of = _weights_of_sets(max(most))
-    deep = [int(tree.depth.max()) + 1 for tree in summed.trees]
-    size = _rows_at_once(m * width * sum(8.0 * own for own in deep))
+    levels = [int(tree.depth.max()) + 1 for tree in summed.trees]
+    size = _rows_of_a_tile(m * width * sum(8.0 * n_levels for n_levels in levels))
 
     def explain(tile: int) -> None:
-        part = slice(tile * size, min((tile + 1) * size, n))
-        own = dense_rows(rows, part)
-        phi = np.zeros((n_turns, len(own), d, width))
-        for k, (tree, n_levels) in enumerate(zip(summed.trees, deep, strict=True)):
+        block = slice(tile * size, min((tile + 1) * size, n))
+        X = dense_rows(rows, block)
+        phi = np.zeros((per_round, len(X), d, width))
+        for k, (tree, n_levels) in enumerate(zip(summed.trees, levels, strict=True)):
             shared = add_interventional_values(
-                own, others, questions_of(tree), tree.value, n_levels, weight_of, phi[k % n_turns]
+                X, others, questions_of(tree), tree.value, n_levels, weight_of, phi[k % per_round]
             )
-            if shared >= len(own):
-                _refuse_shared_row(summed, shared - len(own), "the background")
+            if shared >= len(X):
+                _refuse_shared_row(summed, shared - len(X), "the background")
             if shared >= 0:
-                _refuse_shared_row(summed, part.start + shared, "X")
-        values[part] = summed.joined(phi) / m
+                _refuse_shared_row(summed, block.start + shared, "X")
+        values[block] = summed.joined(phi) / m
 
     run_tiles(explain, -(-n // size), n_threads)
     mean: np.ndarray = summed.answers(background).mean(axis=0)
@@ -263,7 +271,7 @@ def _interventional_values(
 def _weights_of_sets(most: int) -> np.ndarray:
     """a! b! / (a + b + 1)! for a, b <= most."""
     require_memory(
-        24.0 * most**2, f"Weights of all sets of {most} features on a way", "Use max_depth."
+        24.0 * most**2, f"Weights of all sets of {most} features on a path", "Use max_depth."
     )
     counts = np.arange(most + 1.0) + 1.0
     found: np.ndarray = beta(counts[:, None], counts[None, :])

@@ -1,10 +1,10 @@
-"""A fitted tree as text, Python, SQL, JSON, DOT, or a tree of scikit-learn's.
+"""A fitted tree as text, Python, SQL, JSON, DOT, or a tree of scikit-learn.
 
-exports         a fitted tree for people and for other programs
-python_source   a fitted tree as Python source that needs no library
-sklearn_tree    a binary tree in scikit-learn's clothes: `tree_`, and scikit-learn's own classes
-sql             a fitted tree as an expression of standard SQL, in which NULL is missing
-tree_json       a fitted tree as plain values and as JSON, and back to arrays
+exports         text and Graphviz source; the other formats are imported here
+python_source   Python source that needs no library
+sklearn_tree    the arrays of scikit-learn's `tree_`, and its class `Tree`
+sql             an expression of standard SQL, in which NULL is missing
+tree_json       plain values and JSON, and back to arrays
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
-"""A fitted tree for people and for other programs.
+"""A fitted tree as text and as Graphviz source.
 
-Text and Graphviz source are here; Python, SQL and JSON, which compute, have a file each.
+Python, SQL and JSON have a file each, and are imported here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from margrove.grove.read import (
     Condition,
     TreeNames,
     branch_conditions,
+    branch_texts,
     names_of,
     number_text,
     prediction_text,
     shown,
+    split_text,
     tree_of,
 )
 from margrove.grove.serve import LEAF, MULTIWAY, TreeArrays
@@ -36,7 +38,8 @@ __all__ = [
     "tree_from_json",
 ]
 
-_MOST_BARS = 40  # deeper lines say their depth: indented, a chain would take quadratic space
+_MOST_LABELS = 5  # of the categories of a branch
+_MOST_BARS = 40  # deeper lines begin with their depth: indented, a chain takes quadratic space
 
 
 def export_text(
@@ -48,11 +51,11 @@ def export_text(
     ----------
     model : fitted DecisionTreeClassifier or DecisionTreeRegressor
     decimals : int, default=3
-        Digits after the point; numbers that would read as zero get as many significant ones.
+        Digits after the point; numbers that would read as zero get as many significant digits.
     max_depth : int, optional
-        Deeper branches are left out, and a line says so. By default none are.
+        Deeper branches are left out, and a line says so. By default all are shown.
     show_missing : bool, default=False
-        Whether to tell which branch missing values take.
+        Whether to show which branch missing values take.
 
     Returns
     -------
@@ -93,10 +96,11 @@ def _indent(depth: int) -> str:
 def _leaf_text(tree: TreeArrays, names: TreeNames, node: int, decimals: int) -> str:
     value = tree.value[node].tolist()
     samples = f"{int(tree.n_samples[node])} samples"
-    told = prediction_text(names.prediction(value), decimals)
+    predicted = prediction_text(names.prediction(value), decimals)
     if not names.is_classifier:
-        return f"value: {told}, {samples}"
-    return f"class: {told}, share {prediction_text(names.share(value), decimals)}, {samples}"
+        return f"value: {predicted}, {samples}"
+    share = prediction_text(names.share(value), decimals)
+    return f"class: {predicted}, share {share}, {samples}"
 
 
 def export_dot(model: Any, *, decimals: int = 3, max_depth: int | None = None) -> str:
@@ -108,7 +112,7 @@ def export_dot(model: Any, *, decimals: int = 3, max_depth: int | None = None) -
     decimals : int, default=3
         As for `export_text`.
     max_depth : int, optional
-        Deeper branches are left out, and three points stand for them. By default none are.
+        Deeper branches are left out and shown as three dots. By default all are shown.
 
     Returns
     -------
@@ -133,8 +137,8 @@ def export_dot(model: Any, *, decimals: int = 3, max_depth: int | None = None) -
         lines.append(f"{node} [label={_dot_text(words)}];")
         if condition is not None:
             parent = int(tree.parent[node])
-            answer = _answer(tree, node, condition)
-            lines.append(f"{parent} -> {node} [label={_dot_text([answer])}];")
+            label = _branch_label(tree, node, condition)
+            lines.append(f"{parent} -> {node} [label={_dot_text([label])}];")
         if hidden:
             lines.append(f'hidden{node} [label="...", shape=plaintext];')
             lines.append(f"{node} -> hidden{node};")
@@ -145,57 +149,55 @@ def _node_lines(
     tree: TreeArrays, names: TreeNames, node: int, criterion: str, decimals: int
 ) -> list[str]:
     lines = []
-    if tree.kind[node] == MULTIWAY:
-        lines.append(shown(names.features[tree.feature[node]]))
-    elif tree.kind[node] != LEAF:
-        first = branch_conditions(tree, names, node)[0]
-        lines.append(first.in_words(decimals=decimals))
+    if tree.kind[node] != LEAF:
+        conditions = branch_conditions(tree, names, node)
+        is_multiway = tree.kind[node] == MULTIWAY
+        lines.append(split_text(conditions, is_multiway=is_multiway, decimals=decimals))
     lines.append(f"{shown(criterion)} = {number_text(float(tree.impurity[node]), decimals)}")
     lines.append(f"{int(tree.n_samples[node])} samples")
     prediction = names.prediction(tree.value[node].tolist())
     return [*lines, prediction_text(prediction, decimals)]
 
 
-def _answer(tree: TreeArrays, child: int, condition: Condition) -> str:
-    """Which branch this is: yes or no, or the category."""
+def _branch_label(tree: TreeArrays, child: int, condition: Condition) -> str:
+    """The text beside an edge: yes or no, or the categories."""
     parent = int(tree.parent[child])
     if tree.kind[parent] != MULTIWAY:
         return "yes" if tree.children_of(parent)[0] == child else "no"
-    labels = [shown(label) for label in condition.categories[:5]]
-    return ", ".join(labels) + (", ..." if len(condition.categories) > 5 else "")
+    return branch_texts([condition], is_multiway=True, most_labels=_MOST_LABELS)[0]
 
 
 def _dot_text(lines: list[str]) -> str:
-    """A quoted string of DOT, in which backslashes and ampersands would begin something."""
+    """A quoted string of DOT, with its special characters escaped."""
     escaped = [
         line.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in lines
     ]
     return '"' + "\\n".join(escaped) + '"'
 
 
-# -- the way through a tree ----------------------------------------------------------------------
+# -- nodes in preorder ---------------------------------------------------------------------------
 
 
 def _walk(
     tree: TreeArrays, names: TreeNames, max_depth: int | None
 ) -> Iterator[tuple[int, int, Condition | None, int]]:
-    """In preorder: node, its depth, the condition of its branch, and how many levels below it are
-    left out."""
+    """Nodes in preorder: number, depth, the condition of the branch that leads to the node (None
+    for the root), and how many levels below it are left out."""
     if max_depth is not None:
         _check_whole("max_depth", max_depth)
     depth, ends = tree.depth, tree.ends
-    asked: dict[int, Condition] = {}
+    conditions: dict[int, Condition] = {}
     node = 0
     while node < len(tree):
         is_cut = max_depth is not None and depth[node] >= max_depth and tree.kind[node] != LEAF
         hidden = int(np.max(depth[node : ends[node]]) - depth[node]) if is_cut else 0
-        yield node, int(depth[node]), asked.pop(node, None), hidden
+        yield node, int(depth[node]), conditions.pop(node, None), hidden
         if is_cut:
             node = int(ends[node])
             continue
         if tree.kind[node] != LEAF:
             children = tree.children_of(node).tolist()
-            asked.update(zip(children, branch_conditions(tree, names, node), strict=True))
+            conditions.update(zip(children, branch_conditions(tree, names, node), strict=True))
         node += 1
 
 

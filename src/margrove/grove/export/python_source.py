@@ -1,8 +1,8 @@
 """A fitted tree as Python source that needs no library.
 
 The source is a table of nodes and a loop over it. Nested ifs would read better for small trees, but
-Python allows a hundred of them, and trees may be deeper. Every name and label is written as an
-ASCII literal, so that nothing in it can be taken for code.
+Python allows a hundred levels of them, and trees may be deeper. Every name and label is written as
+an ASCII literal, so none can be executed as code.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ in the order of {name}_FEATURES; None and NaN are missing."""
 
 def {name}_child(node, values):
     """Where a row goes from a node; see above for missing values."""
-    kind, asked, answers = node[:3]
+    kind, by, answers = node[:3]
     if kind == "label":
-        return answers.get(values[asked], node[-1])
+        return answers.get(values[by], node[-1])
     if kind == "number":
-        number = {name}_number(asked, values)
+        number = {name}_number(by, values)
     else:
         number = 0.0
-        for feature, coefficient in enumerate(asked):
+        for feature, coefficient in enumerate(by):
             if coefficient:
                 number += coefficient * {name}_number(feature, values)
     if number <= answers:
@@ -96,11 +96,11 @@ def {name}(row):
         place, share = waiting.pop()
         node = {name}_NODES[place]
         if node[0] == "leaf":
-            total = [whole + share * own for whole, own in zip(total, node[1])]
+            total = [before + share * value for before, value in zip(total, node[1])]
             continue
         found = {name}_child(node, values)
         if isinstance(found, tuple):
-            waiting.extend((child, share * weight / whole) for child, weight, whole in found)
+            waiting.extend((child, share * weight / of_all) for child, weight, of_all in found)
         else:
             waiting.append((found, share))
     return {answer}
@@ -135,7 +135,9 @@ def export_python(model: Any, function_name: str = "predict") -> str:
     """
     is_name = isinstance(function_name, str) and function_name.isidentifier()
     if not is_name or not function_name.isascii() or keyword.iskeyword(function_name):
-        raise ValueError(f"function_name must be a name in Python's ASCII. Got {function_name!r}.")
+        raise ValueError(
+            f"function_name must be a Python identifier in ASCII. Got {function_name!r}."
+        )
     tree, names = tree_of(model), names_of(model)
     is_shared = has_shared_rows(tree)
     nodes = [_node(tree, names, node, is_shared) for node in range(len(tree))]
@@ -164,13 +166,13 @@ def _node(tree: TreeArrays, names: TreeNames, node: int, is_shared: bool) -> str
         if not any(weights):
             weights = [1.0] * len(weights)
         total = total_weight(weights)
-        missing = tuple((child, own, total) for child, own in zip(children, weights, strict=True))
+        missing = tuple((child, w, total) for child, w in zip(children, weights, strict=True))
     else:
         missing = children[tree.missing_child[node]]
     threshold = float(tree.threshold[node])
     if kind == THRESHOLD:
-        asked = int(tree.feature[node])
-        return _literal(("number", asked, threshold, tuple(children), missing))
+        feature = int(tree.feature[node])
+        return _literal(("number", feature, threshold, tuple(children), missing))
     if kind == OBLIQUE:
         coef = tuple(tree.coef[tree.set_start[node]].tolist())
         return _literal(("sum", coef, threshold, tuple(children), missing))
@@ -183,7 +185,7 @@ def _node(tree: TreeArrays, names: TreeNames, node: int, is_shared: bool) -> str
 
 
 def _numbers_of_categories(tree: TreeArrays, names: TreeNames) -> dict[int, dict[Any, int]]:
-    """{feature: {label: number}}, where weighted sums may ask for them."""
+    """{feature: {label: number}} if the tree has oblique splits, else empty."""
     if not np.any(tree.kind == OBLIQUE):
         return {}
     return {
@@ -192,25 +194,25 @@ def _numbers_of_categories(tree: TreeArrays, names: TreeNames) -> dict[int, dict
 
 
 def _answer(names: TreeNames) -> str:
-    """What to return, as an expression of the list `total`."""
+    """The expression, of the list `total`, that the function returns."""
     if not names.is_classifier:
         return "total[0]" if names.n_outputs == 1 else "tuple(total)"
-    parts, start = [], 0
+    outputs, start = [], 0
     for labels in names.classes:
         stop = start + len(labels)
         best = f"max(range({start}, {stop}), key=total.__getitem__)"
-        parts.append(f"{_literal(labels)}[{best}{f' - {start}' if start else ''}]")
+        outputs.append(f"{_literal(labels)}[{best}{f' - {start}' if start else ''}]")
         start = stop
-    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+    return outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
 
 
 def _literal(value: Any) -> str:
-    """As Python reads it; of values that have no literal, an error."""
+    """A value as a Python literal; a TypeError if it has none."""
     if isinstance(value, tuple):
         inside = ", ".join(map(_literal, value))
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_literal(key)}: {_literal(own)}' for key, own in value.items())}}}"
+        return f"{{{', '.join(f'{_literal(k)}: {_literal(v)}' for k, v in value.items())}}}"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if value is None or type(value) in (bool, int, float, str, bytes):

@@ -1,4 +1,4 @@
-"""A binary tree in scikit-learn's clothes: `tree_`, and scikit-learn's own classes."""
+"""A binary tree in the arrays of scikit-learn's `tree_`, and as scikit-learn's class `Tree`."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class TreeView:
 
 
 def view(tree: TreeArrays, n_features: int, n_classes: list[int] | None) -> TreeView:
-    """scikit-learn's arrays; n_classes of each output, None for regression."""
+    """The arrays of scikit-learn's `tree_`; n_classes is a list for all outputs, or None."""
     if not tree.is_binary:
         raise AttributeError(
-            "A multiway tree has no `tree_`: scikit-learn's arrays know two branches. "
-            "Its own arrays are in `arrays_`."
+            "A multiway tree has no `tree_`: the arrays of scikit-learn have two branches a node. "
+            "Use `arrays_`."
         )
     n = len(tree)
     inner = tree.kind != LEAF
@@ -99,9 +99,9 @@ def view(tree: TreeArrays, n_features: int, n_classes: list[int] | None) -> Tree
 
 
 def importances(tree: TreeArrays, n_features: int, *, normalize: bool = True) -> np.ndarray:
-    """How much the splits by each feature lowered the impurity, as shares of the whole."""
+    """The decrease of impurity by the splits of each feature; shares of the total if normalize."""
     inner = (tree.kind != LEAF) & (tree.feature >= 0)
-    largest = tree.decrease.max(initial=0.0) or 1.0  # by which sums stay within floating point
+    largest = tree.decrease.max(initial=0.0) or 1.0  # so that sums do not overflow
     shares = tree.decrease[inner] / largest
     found = np.bincount(tree.feature[inner], weights=shares, minlength=n_features)
     total = found.sum()
@@ -111,7 +111,7 @@ def importances(tree: TreeArrays, n_features: int, *, normalize: bool = True) ->
 
 
 def decision_path(tree: TreeArrays, leaves: np.ndarray) -> sp.csr_matrix:
-    """Which nodes each row passes, from its leaf up."""
+    """CSR matrix (n, N): 1 for the nodes between the root and the leaf of each row."""
     depth = tree.depth
     lengths = depth[leaves] + 1
     indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -133,8 +133,8 @@ def own_sklearn_tree(tree: TreeArrays, n_features: int, n_classes: list[int] | N
 
     if np.any((tree.kind != LEAF) & (tree.kind != THRESHOLD)):
         raise ValueError(
-            "scikit-learn's trees ask for thresholds only; this one has splits by categories or "
-            "by several features, which cannot be translated."
+            "Trees of scikit-learn have splits by thresholds only; this one has splits by "
+            "categories or by several features, which cannot be translated."
         )
     shown = view(tree, n_features, n_classes)
     template = Tree(n_features, shown.n_classes.astype(np.intp), shown.n_outputs)

@@ -1,13 +1,13 @@
 """A fitted tree as an expression of standard SQL, in which NULL is missing.
 
-A tree is a list of "CASE WHEN ... THEN prediction", one line a leaf, and the first line that holds
-counts. That makes it short: a row that comes to the lines of a branch has failed those of the
-branches before it, so the last branch of a node needs no condition. The branch with most leaves
-comes last. Each condition of a line then leads to at most half of the leaves above it, and a line
-has at most log2(leaves) of them, however deep the tree is. Databases limit how deep an expression
-may nest, not how long a CASE may be.
+A tree is a list of "CASE WHEN ... THEN prediction", one line for each leaf, and the first line that
+is true counts. That makes it short: a row that reaches the lines of a branch has failed those of
+the branches before it, so the last branch of a node needs no condition. The branch with most leaves
+comes last. Each condition of a line then at least halves the number of leaves, so a line has at
+most log2(leaves) conditions, however deep the tree is. Databases limit how deep an expression may
+nest, not how long a CASE may be.
 
-Where rows with missing values take all branches of a node (C4.5), the answer is a sum over leaves.
+If rows with missing values take all branches of a node (C4.5), the prediction is a sum over leaves.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ def export_sql(
         Labels and categories must be strings, numbers or booleans.
     table : str or sequence of str, optional
         A table, or (schema, table). Then the result is a query for all its columns and the
-        prediction. By default it is the expression alone, for a query of yours. Take care of the
+        prediction. By default it is only the expression, for a query of your own. Check the
         spelling of columns there: SQLite reads an unknown "name" as the string 'name'.
     columns : mapping or sequence of str, optional
         The column of each feature, by its name or in the order of the features. By default columns
-        are called as the features are.
+        have the names of the features.
     output : int, optional
-        Which output, of a tree with several.
+        Which output, if the tree has several.
     name : str, default="prediction"
-        What the column of predictions is called.
+        The name of the column of predictions.
 
     Returns
     -------
     str
-        NULL is missing. NaN, where a database has it beside NULL, is not: use NULLIF(x, 'NaN').
+        NULL is missing. NaN, in databases that have it, is not: use NULLIF(x, 'NaN').
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _checked(output: int | None, names: TreeNames) -> int:
     return int(output or 0)
 
 
-# -- words of the language -----------------------------------------------------------------------
+# -- identifiers and literals --------------------------------------------------------------------
 
 
 def _identifier(name: str) -> str:
@@ -106,7 +106,7 @@ def _identifier(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Refuse what no query can hold."""
+    """The name, if a query can contain it; else a ValueError."""
     if not isinstance(text, str) or not text:
         raise ValueError(f"A name must be a string that is not empty. Got {text!r}.")
     return _sendable(text)
@@ -116,9 +116,13 @@ def _sendable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{text[:80]!a} holds half a character, which SQL cannot.") from None
+        raise ValueError(
+            f"{text[:80]!a} contains half a character, which SQL cannot contain. Rename it."
+        ) from None
     if "\0" in text:
-        raise ValueError(f"{text[:80]!a} holds the character NUL, which SQL cannot.")
+        raise ValueError(
+            f"{text[:80]!a} contains the character NUL, which SQL cannot contain. Rename it."
+        )
     return text
 
 
@@ -148,7 +152,7 @@ def _columns(names: TreeNames, given: Any, table: str | None) -> list[str]:
     if isinstance(given, Mapping):
         strange = [name for name in given if name not in names.features]
         if strange:
-            raise ValueError(f"columns names {strange[0]!r}, which is no feature of the tree.")
+            raise ValueError(f"columns names {strange[0]!r}, which is not a feature of the tree.")
         found = [given.get(name, name) for name in names.features]
     else:
         found = list(names.features if given is None else given)
@@ -158,7 +162,7 @@ def _columns(names: TreeNames, given: Any, table: str | None) -> list[str]:
             f"Got {len(found)}."
         )
     if len(set(found)) < len(found):
-        raise ValueError("Two features have the same column; columns=[...] can tell them apart.")
+        raise ValueError("Two features have the same column. Use columns=[...] with other names.")
     return [
         _identifier(name) if table is None else f"{table}.{_identifier(name)}" for name in found
     ]
@@ -169,7 +173,7 @@ def _columns(names: TreeNames, given: Any, table: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class _Terms:
-    """What a query says of the nodes of a tree."""
+    """The parts of a query that stand for the nodes of a tree."""
 
     tree: TreeArrays
     names: TreeNames
@@ -181,41 +185,42 @@ class _Terms:
         return _literal(found[self.output] if self.names.n_outputs > 1 else found)
 
     def conditions(self, node: int) -> list[str]:
-        """What each branch of a node asks."""
-        asked = branch_conditions(self.tree, self.names, node)
-        return [self.condition(condition) for condition in asked]
+        """The condition of each branch of a node."""
+        conditions = branch_conditions(self.tree, self.names, node)
+        return [self.condition(condition) for condition in conditions]
 
-    def condition(self, asked: Condition) -> str:
-        """True where a row passes, NULL or false where it does not."""
-        column = self.column(asked)
-        if asked.kind == "categories":
-            return _label_condition(column, asked)
-        known = _range_condition(column, asked)
-        if asked.missing == 0.0:
+    def condition(self, condition: Condition) -> str:
+        """True for rows that meet the condition, NULL or false for others."""
+        column = self.column(condition)
+        if condition.kind == "categories":
+            return _label_condition(column, condition)
+        known = _range_condition(column, condition)
+        if condition.missing == 0.0:
             return known
         if known == _NEVER:
             return f"{column} IS NULL"
         return f"({column} IS NULL OR {known})"
 
-    def share(self, asked: Condition) -> str:
-        """How much of a row passes, where missing values pass in part."""
-        column, missing = self.column(asked), repr(asked.missing)
-        if asked.kind == "categories":
-            passing, failing = _among(column, asked.categories), _among(column, _excluded(asked))
+    def share(self, condition: Condition) -> str:
+        """The share of a row that meets the condition: for missing values, that of the branch."""
+        column, missing = self.column(condition), repr(condition.missing)
+        if condition.kind == "categories":
+            passing = _among(column, condition.categories)
+            failing = _among(column, _excluded(condition))
             return f"CASE WHEN {passing} THEN 1.0 WHEN {failing} THEN 0.0 ELSE {missing} END"
-        known = _range_condition(column, asked)
+        known = _range_condition(column, condition)
         return f"CASE WHEN {column} IS NULL THEN {missing} WHEN {known} THEN 1.0 ELSE 0.0 END"
 
-    def column(self, asked: Condition) -> str:
-        if asked.number is not None:
-            return self.columns[asked.number]
+    def column(self, condition: Condition) -> str:
+        if condition.number is not None:
+            return self.columns[condition.number]
         products = [
-            f"{own!r} * {self.number(j)}" for j, own in enumerate(asked.coefficients) if own
+            f"{coef!r} * {self.number(j)}" for j, coef in enumerate(condition.coefficients) if coef
         ] or ["0.0"]
         return f"({' + '.join(products)})"
 
     def number(self, feature: int) -> str:
-        """A column as sums have it: of categories, their number."""
+        """A column as a number: for categories, the number of the category."""
         labels = self.names.categories.get(feature)
         if labels is None:
             return self.columns[feature]
@@ -223,29 +228,29 @@ class _Terms:
         return f"CASE {self.columns[feature]} {cases} END" if labels else "NULL"
 
 
-def _range_condition(column: str, asked: Condition) -> str:
-    if asked.low >= asked.high:
+def _range_condition(column: str, condition: Condition) -> str:
+    if condition.low >= condition.high:
         return _NEVER
     bounds = []
-    if asked.low > -math.inf:
-        bounds.append(f"{column} > {asked.low!r}")
-    if asked.high < math.inf:
-        bounds.append(f"{column} <= {asked.high!r}")
+    if condition.low > -math.inf:
+        bounds.append(f"{column} > {condition.low!r}")
+    if condition.high < math.inf:
+        bounds.append(f"{column} <= {condition.high!r}")
     return " AND ".join(bounds) or f"{column} IS NOT NULL"
 
 
-def _label_condition(column: str, asked: Condition) -> str:
-    if asked.missing == 0.0:
-        return _among(column, asked.categories)
-    excluded = _excluded(asked)
+def _label_condition(column: str, condition: Condition) -> str:
+    if condition.missing == 0.0:
+        return _among(column, condition.categories)
+    excluded = _excluded(condition)
     if not excluded:
         return _ALWAYS
     return f"({column} IS NULL OR NOT {_among(column, excluded)})"
 
 
-def _excluded(asked: Condition) -> list[Any]:
-    passing = set(asked.categories)
-    return [label for label in asked.seen if label not in passing]
+def _excluded(condition: Condition) -> list[Any]:
+    passing = set(condition.categories)
+    return [label for label in condition.seen if label not in passing]
 
 
 def _among(column: str, labels: Sequence[Any]) -> str:
@@ -254,7 +259,7 @@ def _among(column: str, labels: Sequence[Any]) -> str:
     return f"{column} IN ({', '.join(map(_literal, labels))})"
 
 
-# -- a row takes one way -------------------------------------------------------------------------
+# -- rows that reach one leaf --------------------------------------------------------------------
 
 
 def _first_that_holds(terms: _Terms) -> str:
@@ -264,66 +269,67 @@ def _first_that_holds(terms: _Terms) -> str:
     lines: list[str] = []
     waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     while waiting:
-        node, asked = waiting.pop()
+        node, above = waiting.pop()
         if tree.kind[node] == LEAF:
-            start = f"WHEN {' AND '.join(asked)} THEN" if asked else "ELSE"
+            start = f"WHEN {' AND '.join(above)} THEN" if above else "ELSE"
             lines.append(f"  {start} {terms.prediction(node)}")
             continue
         children = tree.children_of(node)
         last = _last_branch(tree, node, n_leaves[children].tolist())
         conditions = terms.conditions(node)
-        waiting.append((int(children[last]), asked))
+        waiting.append((int(children[last]), above))
         for branch in reversed(range(len(children))):
             if branch != last:
-                waiting.append((int(children[branch]), (*asked, conditions[branch])))
+                waiting.append((int(children[branch]), (*above, conditions[branch])))
     if len(lines) == 1:
         return terms.prediction(0)
     return "\n".join(["CASE", *lines, "END"])
 
 
 def _last_branch(tree: TreeArrays, node: int, n_leaves: list[int]) -> int:
-    """That with most leaves; of equals that of missing values, which is the longest to ask for."""
+    """The branch with most leaves; if tied, that of missing values, which has the longest test."""
     branches = range(len(n_leaves))
     return max(branches, key=lambda b: (n_leaves[b], b == tree.missing_child[node], b))
 
 
 def _leaves_below(tree: TreeArrays) -> np.ndarray:
-    """int64 (N,): leaves in the subtree of each node."""
+    """int64 (N,): the number of leaves in the subtree of each node."""
     found = (tree.kind == LEAF).astype(np.int64)
     for node in range(len(tree) - 1, 0, -1):
         found[tree.parent[node]] += found[node]
     return found
 
 
-# -- a row takes several ways --------------------------------------------------------------------
+# -- rows that reach several leaves --------------------------------------------------------------
 
 
 def _sum_of_leaves(terms: _Terms) -> str:
-    """The values of leaves, each times its share of the row; of classes the one with most."""
-    ways = [
-        (leaf, _share_of_row(terms, asked))
-        for leaf, asked in conditions_of_leaves(terms.tree, terms.names)
+    """The sum of the leaves' values times their shares of the row; for classes, the largest."""
+    leaves = [
+        (leaf, _share_of_row(terms, conditions))
+        for leaf, conditions in conditions_of_leaves(terms.tree, terms.names)
     ]
     if not terms.names.is_classifier:
-        return _sum_of_value(terms, ways, terms.output)
+        return _sum_of_value(terms, leaves, terms.output)
     start = sum(map(len, terms.names.classes[: terms.output]))
     labels = terms.names.classes[terms.output]
-    sums = [_sum_of_value(terms, ways, start + k) for k in range(len(labels))]
-    shares = ",\n".join(f"{own} AS share{k}" for k, own in enumerate(sums))
+    sums = [_sum_of_value(terms, leaves, start + k) for k in range(len(labels))]
+    shares = ",\n".join(f"{total} AS share{k}" for k, total in enumerate(sums))
     return f"(SELECT {_label_with_most(labels)}\nFROM (SELECT\n{shares}) AS shares)"
 
 
-def _share_of_row(terms: _Terms, asked: Sequence[Condition]) -> str:
-    whole = [terms.condition(own) for own in asked if own.missing in (0.0, 1.0)]
-    parts = [terms.share(own) for own in asked if own.missing not in (0.0, 1.0)]
-    if whole:
-        parts.append(f"CASE WHEN {' AND '.join(whole)} THEN 1.0 ELSE 0.0 END")
-    return " * ".join(parts)
+def _share_of_row(terms: _Terms, conditions: Sequence[Condition]) -> str:
+    """The share of a row that meets all conditions, as a product."""
+    certain = [terms.condition(one) for one in conditions if one.missing in (0.0, 1.0)]
+    factors = [terms.share(one) for one in conditions if one.missing not in (0.0, 1.0)]
+    if certain:
+        factors.append(f"CASE WHEN {' AND '.join(certain)} THEN 1.0 ELSE 0.0 END")
+    return " * ".join(factors)
 
 
-def _sum_of_value(terms: _Terms, ways: list[tuple[int, str]], place: int) -> str:
+def _sum_of_value(terms: _Terms, leaves: list[tuple[int, str]], place: int) -> str:
     value = terms.tree.value[:, place].tolist()
-    products = [f"{value[leaf]!r} * {share}" for leaf, share in ways if value[leaf] != 0.0]
+    products = [f"{value[leaf]!r} * {share}" for leaf, share in leaves if value[leaf] != 0.0]
     while len(products) > 1:  # in pairs, so that the expression is not deep
         pairs = [products[k : k + 2] for k in range(0, len(products), 2)]
         products = [pair[0] if len(pair) == 1 else f"({pair[0]}\n + {pair[1]})" for pair in pairs]
@@ -331,7 +337,10 @@ def _sum_of_value(terms: _Terms, ways: list[tuple[int, str]], place: int) -> str
 
 
 def _label_with_most(labels: Sequence[Any]) -> str:
-    """Of equals the first: one that is no less than those after it, if no earlier one was."""
+    """The label with the largest share; if tied, the first one.
+
+    It is the first label whose share is not smaller than those after it.
+    """
     last = len(labels) - 1
     if last == 0:
         return _literal(labels[0])

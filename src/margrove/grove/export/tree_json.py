@@ -5,19 +5,19 @@
     features          their names
     categories        {number of a feature: labels}
     outputs           the classes of each output; for a regressor null for each
-    nodes             in preorder, a flat list: nesting would end where parsers' stacks do
+    nodes             in preorder, a flat list: parsers limit how deep lists may nest
 
 A node has weight, samples, value, impurity and decrease, and its kind:
 
     "leaf"
     "threshold"   feature, threshold: value <= threshold is the first child; null: every known value
     "subset"      feature, branches: the branch of each category, by its number; two branches
-    "multiway"    feature, branches: likewise, -1 for a category that was not there
+    "multiway"    feature, branches: likewise, -1 for a category without training rows
     "oblique"     coef, threshold: the sum of coef times values <= threshold is the first child
 
 All but leaves have children (numbers of nodes) and missing: the branch of missing and unknown
-values, or -1 where they take all branches, each with its share (C4.5). `tree_from_json` trusts
-nothing of this.
+values, or -1 where they take all branches, each with its share (C4.5). `tree_from_json` checks all
+of this.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def export_json(model: Any, *, indent: int | None = None) -> str:
     Returns
     -------
     str
-        From which `tree_from_json` makes the same arrays.
+        `tree_from_json` makes the same arrays from it.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def tree_as_dict(model: Any) -> dict[str, Any]:
 
 
 def _plain(labels: tuple[Any, ...]) -> list[Any]:
-    """Labels that JSON does not know become text."""
+    """The labels; those that JSON has no type for become text."""
     return [
         label
         if isinstance(label, (bool, int, str))
@@ -141,7 +141,7 @@ def _node_as_dict(tree: TreeArrays, node: int) -> dict[str, Any]:
 
 
 def tree_from_json(source: str | bytes | Mapping[str, Any]) -> TreeArrays:
-    """The arrays of a tree, from what `export_json` or `tree_as_dict` made.
+    """The arrays of a tree, from the output of `export_json` or `tree_as_dict`.
 
     Parameters
     ----------
@@ -151,12 +151,12 @@ def tree_from_json(source: str | bytes | Mapping[str, Any]) -> TreeArrays:
     Returns
     -------
     TreeArrays
-        With sets laid out anew, which changes no answer.
+        Sets of categories may be stored in another order, which changes no prediction.
 
     Raises
     ------
     ValueError
-        Where it is no tree; the message names the node.
+        If it is not a tree; the message names the node.
     """
     found = _parsed(source) if isinstance(source, (str, bytes, bytearray)) else source
     head = _checked_head(found)
@@ -170,9 +170,9 @@ def _parsed(source: str | bytes | bytearray) -> Any:
     try:
         return json.loads(source, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
     except RecursionError:
-        raise ValueError("This JSON is nested too deep to be a tree of margrove.") from None
+        raise ValueError("This JSON is nested too deeply for a tree of margrove.") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"This is no JSON: {error}.") from None
+        raise ValueError(f"This is not JSON: {error}.") from None
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"This JSON holds {name}, which is not a number of JSON.")
+    raise ValueError(f"This JSON contains {name}, which is not a number of JSON.")
 
 
 @dataclass(frozen=True)
@@ -203,12 +203,13 @@ class _Head:
 
 def _checked_head(found: Any) -> _Head:
     _require(isinstance(found, Mapping) and found.get("format") == FORMAT,
-             f'This is no tree of margrove: "format" must be {FORMAT!r}.')  # fmt: skip
+             f'This is not a tree of margrove: "format" must be {FORMAT!r}.')  # fmt: skip
     version = found.get("version")
     _require(_is_whole(version, 1), f'"version" must be a whole number. Got {version!a}.')
     _require(
         version <= VERSION,
-        f"This tree has format {version}; this margrove reads up to {VERSION}. Use a newer one.",
+        f"This tree has format {version}; this margrove reads formats up to {VERSION}. Use a newer "
+        "margrove.",
     )
     task = found.get("task")
     is_task = task in ("classification", "regression")
@@ -218,7 +219,7 @@ def _checked_head(found: Any) -> _Head:
     outputs = found.get("outputs")
     of_outputs = list if task == "classification" else type(None)
     _require(
-        _is_list(outputs, of_outputs) and all(own is None or own for own in outputs),
+        _is_list(outputs, of_outputs) and all(labels is None or labels for labels in outputs),
         '"outputs" must list the classes of each output, or null for each of a regressor.',
     )
     _require(_is_list(found.get("nodes"), dict), '"nodes" must be a list of objects, at least one.')
@@ -310,14 +311,14 @@ def _check_question(node: dict[str, Any], place: str, kind: int, head: _Head) ->
 
 
 def _parents(children: list[Any]) -> np.ndarray:
-    """int64 (N,); an error unless nodes are numbered in preorder, each below one parent.
+    """int64 (N,): the parent of each node; raise unless nodes are numbered in preorder.
 
-    The first child of a node follows it, every other one the subtree of the child before.
+    The first child of a node follows the node, and every other child the subtree before it.
     """
     n = len(children)
     parent = np.full(n, -1, np.int64)
-    for node, own in enumerate(children):
-        for child in own:
+    for node, below in enumerate(children):
+        for child in below:
             _require(parent[child] < 0, f"Node {child} is the child of two nodes.")
             parent[child] = node
     ends = list(range(1, n + 1))
@@ -356,7 +357,7 @@ def _arrays(
         threshold=np.array([math.inf if t is None else t for t in thresholds], np.float64),
         first_child=np.cumsum(n_children, dtype=np.int64) - n_children,
         n_children=n_children,
-        children=np.array([child for own in children for child in own], np.int64),
+        children=np.array([child for below in children for child in below], np.int64),
         parent=parent,
         missing_child=np.array([node.get("missing", 0) for node in nodes], np.int32),
         set_start=set_start,
@@ -390,11 +391,11 @@ def _is_whole(number: Any, low: int, high: int = 2**31 - 1) -> bool:
 
 
 def _is_number(number: Any) -> bool:
-    """Finite, also as float64."""
+    """Whether it is a number that is finite as float64."""
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return False
     return abs(number) <= 1.7976931348623157e308
 
 
 def _is_list(found: Any, kind: type) -> bool:
-    return isinstance(found, list) and bool(found) and all(isinstance(own, kind) for own in found)
+    return isinstance(found, list) and bool(found) and all(isinstance(one, kind) for one in found)

@@ -1,10 +1,10 @@
 """Pruning: which nodes of a grown tree become leaves.
 
 bottom_up         loops over a tree from the leaves up
-cost_complexity   Cost-complexity pruning: the nested trees between a whole tree and its root
-held_out_losses   what each node of a tree would lose as a leaf
-pruning           Pruning: which nodes of a grown tree become leaves, and where to stop
-pruning_rules     rules by which nodes of a tree become leaves, other than cost-complexity
+cost_complexity   cost-complexity pruning: the nested trees between the full tree and its root
+held_out_losses   the loss of each node as a leaf, on rows that were held out
+pruning           `prune` and `cross_validated_alpha`, for estimators
+pruning_rules     the other rules by which nodes become leaves
 """
 
 import lazy_loader

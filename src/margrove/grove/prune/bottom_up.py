@@ -1,7 +1,7 @@
 """Loops over a tree from the leaves up: sums, and whether a node costs less as a leaf.
 
-A node's number is greater than its parent's, so that one loop downwards over the numbers meets
-children before parents: nothing is recursive, however deep the tree.
+A node has a greater number than its parent, so a loop from the last number to the first visits
+children before parents. Nothing is recursive, however deep the tree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROUNDING = 1e-12
 
 
 def sums_of_leaves(tree: TreeArrays, at_leaves: np.ndarray) -> np.ndarray:
-    """What the leaves below each node have together; a leaf has its own."""
+    """The sum over the leaves below each node; `at_leaves` (N,) is zero at inner nodes."""
     sums = at_leaves.copy()
     _add_to_parents(read_only(tree.parent), sums)
     return sums
@@ -32,19 +32,22 @@ def _add_to_parents(parent, sums):
 
 
 def child_sums(tree: TreeArrays, values: np.ndarray) -> np.ndarray:
-    """What the children of each node have together; 0 for a leaf."""
+    """The sum over the children of each node; 0 for a leaf."""
     return np.bincount(tree.parent[1:], weights=values[1:], minlength=len(tree))
 
 
 def running(steps: np.ndarray) -> np.ndarray:
-    """0 and the sums of the first 1, 2, ... steps."""
+    """0, and the sums of the first 1, 2, ... steps."""
     return np.concatenate([np.zeros(1, steps.dtype), np.cumsum(steps)])
 
 
 def cheaper_as_leaves(
     tree: TreeArrays, is_leaf: np.ndarray, cost: np.ndarray, split: np.ndarray, slack: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which nodes cost no more as leaves than split, and what each costs split, bottom up."""
+    """Which nodes cost no more as leaves than with their subtrees, and the cost of these subtrees.
+
+    cost is that of each node as a leaf, split the cost of its split alone, slack a tolerance.
+    """
     pruned, below = np.zeros(len(tree), dtype=bool), split.copy()
     _replace_bottom_up(read_only(tree.parent), read_only(is_leaf), read_only(cost),
                        read_only(slack), below, pruned)  # fmt: skip

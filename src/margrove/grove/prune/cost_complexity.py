@@ -1,7 +1,7 @@
-"""Cost-complexity pruning: the nested trees between a whole tree and its root.
+"""Cost-complexity pruning: the nested trees between the full tree and its root.
 
     cost_complexity_path         alpha, impurity and leaves of each of them
-    prune_by_cost_complexity     the one that is best at some alpha
+    prune_by_cost_complexity     the tree that is best at a given alpha
     leaves_along, losses_along   leaves and validation losses at many alphas, in one pass
 
 All of it takes O(N log N) for N nodes, however deep the tree.
@@ -31,10 +31,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CostComplexityPath:
-    """The nested trees of weakest-link pruning, from the whole tree to its root.
+    """The nested trees of weakest-link pruning, from the full tree to its root.
 
     ccp_alphas    float64 (k,)  ascending from 0: the tree is the best one from this alpha on
-    impurities    float64 (k,)  of the leaves of each tree, weighted with their shares of the rows
+    impurities    float64 (k,)  of the leaves of each tree, weighted by their shares of the rows
     n_leaves      int64 (k,)
     """
 
@@ -47,11 +47,11 @@ class CostComplexityPath:
 class _WeakestLinks:
     """When each node is pruned, as alpha grows.
 
-    alpha     float64 (N,)  NaN for leaves, and for nodes that go together with a node above
+    alpha     float64 (N,)  NaN for leaves, and for nodes that are pruned with a node above them
     rise      float64 (N,)  of the leaves' impurity, by pruning the node at its alpha
-    saving    int64 (N,)  leaves fewer
-    group     int64 (N,)  the node it goes together with, mostly itself
-    order     int64 (k,)  nodes with an alpha, as they are pruned
+    saving    int64 (N,)  by how many leaves pruning the node makes the tree smaller
+    group     int64 (N,)  the node that it is pruned with, mostly itself
+    order     int64 (k,)  nodes with an alpha, in the order of pruning
     """
 
     alpha: np.ndarray
@@ -72,8 +72,8 @@ def cost_complexity_path(tree: TreeArrays) -> CostComplexityPath:
     The cost of a node is R(t) = its share of the weight times its impurity, that of a tree
     R_alpha(T) = sum of R over its leaves + alpha * number of leaves. Each step prunes the node with
     the smallest (R(t) - R(T_t)) / (leaves of T_t - 1), where T_t is the subtree below t, and is an
-    entry of the path. These are scikit-learn's numbers, up to rounding: alphas that are equal but
-    for rounding never descend here, and a node goes with the one above it where the two are tied.
+    entry of the path. These are the numbers of scikit-learn, up to rounding: here alphas never
+    decrease by rounding, and a node is pruned with the node above it if the two are tied.
     """
     links = _weakest_links(tree)
     leaves = tree.kind == LEAF
@@ -113,20 +113,20 @@ def losses_along(tree: TreeArrays, losses: np.ndarray, alphas: np.ndarray) -> np
     """float64 (k,): the loss of the tree pruned with each alpha.
 
     losses : float64 (N,)
-        Of each node if it were a leaf, such as `validation_losses` tells.
+        Of each node if it were a leaf, as `validation_losses` returns them.
 
-    Undoing one split changes the loss by that of the node less that of its children; pruning a
-    node undoes all splits that go together with it.
+    Removing one split changes the loss by that of the node minus that of its children. Pruning a
+    node removes all splits of its group.
     """
     links = _weakest_links(tree)
-    undone = np.where(tree.kind == LEAF, 0.0, losses - child_sums(tree, losses))
-    change = np.bincount(links.group, weights=undone, minlength=len(tree))[links.order]
+    by_split = np.where(tree.kind == LEAF, 0.0, losses - child_sums(tree, losses))
+    change = np.bincount(links.group, weights=by_split, minlength=len(tree))[links.order]
     total: np.ndarray = losses[tree.kind == LEAF].sum() + running(change)
     return total[links.n_pruned(alphas)]
 
 
 def last_within(errors: np.ndarray, limit: float) -> int:
-    """The last of the trees along a path, hence the smallest, with an error up to `limit`."""
+    """The last tree of a path, hence the smallest, whose error is at most `limit`."""
     return int(np.flatnonzero(errors <= limit * (1 + ROUNDING))[-1])
 
 
@@ -151,13 +151,13 @@ def _weakest_links(tree: TreeArrays) -> _WeakestLinks:
 
 @kernel
 def _pool(parent, is_leaf, slack, rise, saving, alpha, group):
-    """Find each node's alpha, children first.
+    """Find the alpha of each node, children first.
 
-    Let a split alone raise the cost by `rise` when undone, and save `saving` leaves. If a node
-    below has an alpha as great as this node's rise / saving, then it is still there when this node
-    goes: the two are pooled, as in isotonic regression. What is left below has smaller alphas and
-    is kept in a skew heap, greatest first (Sleator and Tarjan 1986), which melds with others in
-    O(log N).
+    Removing one split raises the cost by `rise` and saves `saving` leaves. If a node below has an
+    alpha at least as great as this node's rise / saving, it is still in the tree when this node is
+    pruned: the two are pooled, as in isotonic regression. The other nodes below have smaller alphas
+    and are kept in a skew heap, greatest first (Sleator and Tarjan 1986), which is merged with
+    others in O(log N).
     """
     n = len(parent)
     heap = np.full(n, -1)
@@ -172,21 +172,21 @@ def _pool(parent, is_leaf, slack, rise, saving, alpha, group):
             saving[node] += saving[top]
             alpha[top] = np.nan
             group[top] = node
-            top = _meld(left[top], right[top], alpha, left, right)
+            top = _merged(left[top], right[top], alpha, left, right)
         is_gain = rise[node] > slack[node]
         alpha[node] = rise[node] / max(saving[node], 1) if is_gain else 0.0
-        left[node] = top  # none of these is as great
+        left[node] = top  # these have smaller alphas
         right[node] = -1
         if node > 0:
             above = parent[node]
-            heap[above] = _meld(heap[above], node, alpha, left, right)
-    for node in range(n):  # what a node was pooled with may itself have been pooled later
+            heap[above] = _merged(heap[above], node, alpha, left, right)
+    for node in range(n):  # the node that a node was pooled with may have been pooled later
         group[node] = group[group[node]]
 
 
 @kernel
-def _meld(a, b, alpha, left, right):
-    """One skew heap of two; -1 is an empty one."""
+def _merged(a, b, alpha, left, right):
+    """Two skew heaps as one; -1 is an empty heap."""
     if a < 0:
         return b
     if b < 0:

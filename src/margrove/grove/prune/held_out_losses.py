@@ -1,8 +1,8 @@
-"""What each node of a tree would lose as a leaf, on rows that the tree was not grown on.
+"""The loss of each node if it were a leaf, on rows that the tree was not grown on.
 
-Early stopping, reduced-error pruning and the choice of `ccp_alpha` ask for these losses. They are
-counted where rows land, at the leaves, and added up to the root: a row is walked through the tree
-once, however many nodes it comes by.
+Early stopping, reduced-error pruning and the choice of `ccp_alpha` use these losses. They are
+computed at the leaves that rows reach and added up towards the root, so each row walks through the
+tree only once.
 """
 
 from __future__ import annotations
@@ -38,21 +38,20 @@ def validation_losses(
     is_class: bool | None = None,
     n_classes: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """The loss of each node if it were a leaf, summed over the rows that come by, float64 (N,).
+    """float64 (N,): the loss of each node if it were a leaf, summed over the rows that reach it.
 
-    Weight of the misclassified rows for classes, squared errors for numbers; of several outputs
-    the mean. A row whose value is missing and which takes all branches counts in each of them with
-    its share. Labels that the model does not know are mistakes wherever they land.
+    The loss is the weight of misclassified rows for classes, and the squared error for numbers; the
+    mean over several outputs. A row with a missing value that takes all branches counts in each
+    with its share. Labels that the model does not know are always misclassified.
 
     model : fitted decision tree, or TreeArrays
-        For TreeArrays X holds the rows as trees walk them, y the numbers of the classes or the
-        targets, `is_class` says which, and `n_classes` how many classes each output has, if there
-        are several outputs.
+        For TreeArrays, X has the rows as trees read them, y has class numbers (`is_class=True`) or
+        targets, and `n_classes` is needed if there are several outputs.
     """
     if isinstance(model, TreeArrays):
         tree, rows = model, np.ascontiguousarray(X, dtype=np.float64)
         if is_class is None:
-            raise ValueError("is_class must be True or False where the model is TreeArrays.")
+            raise ValueError("is_class must be True or False if model is TreeArrays. Got None.")
         codes = np.asarray(y) if is_class else None
     else:
         tree, rows = fitted_arrays(model), model._rows(X)
@@ -63,11 +62,11 @@ def validation_losses(
     answers = predicted_classes(tree, n_classes) if is_class else tree.value
     y = _table(y, len(rows), answers.shape[1])
     weight = check_weights(sample_weight, len(rows))
-    row, leaf, share = _landings(tree, rows)
+    row, leaf, share = _arrivals(tree, rows)
     y, weight = y[row], weight[row] * share
     loss = _mistakes if is_class else _squares
-    parts = [loss(tree, leaf, own, y[:, k], weight) for k, own in enumerate(answers.T)]
-    losses: np.ndarray = np.mean(parts, axis=0)
+    by_output = [loss(tree, leaf, answer, y[:, k], weight) for k, answer in enumerate(answers.T)]
+    losses: np.ndarray = np.mean(by_output, axis=0)
     return losses
 
 
@@ -75,14 +74,14 @@ def _table(y: np.ndarray, n_rows: int, n_outputs: int) -> np.ndarray:
     table = y.reshape(len(y), -1) if y.ndim else y
     if table.shape != (n_rows, n_outputs):
         raise ValueError(
-            f"y must have a row for each of the {n_rows} rows of X, and a column for each output, "
-            f"of which there are {n_outputs}. Got shape {y.shape}."
+            f"y must have a row for each of the {n_rows} rows of X, and a column for each of the "
+            f"{n_outputs} outputs. Got shape {y.shape}."
         )
     return table
 
 
 def fitted_arrays(model: Any, argument: str = "model") -> TreeArrays:
-    """Of one of this library's trees, or an error that names the argument it was given for."""
+    """The arrays of a fitted tree; an error that names the argument if it is something else."""
     arrays = getattr(model, "arrays_", None)
     if isinstance(arrays, TreeArrays):
         return arrays
@@ -98,7 +97,7 @@ def fitted_arrays(model: Any, argument: str = "model") -> TreeArrays:
 
 
 def _codes(model: Any, y: Any, n_rows: int) -> np.ndarray:
-    """int64 (n, outputs): the model's number of each label; -1 for one that it does not know."""
+    """int64 (n, outputs): the class number of each label; -1 for labels that are unknown."""
     all_classes = model.classes_ if isinstance(model.classes_, list) else [model.classes_]
     if len(all_classes) == 1:
         columns = [y]
@@ -110,30 +109,30 @@ def _codes(model: Any, y: Any, n_rows: int) -> np.ndarray:
                 f"{table.shape}."
             )
         columns = list(table.T)
-    parts = [
+    codes = [
         check_labels(column, n_rows).codes_among(classes)
         for column, classes in zip(columns, all_classes, strict=True)
     ]
-    return np.stack(parts, axis=1)
+    return np.stack(codes, axis=1)
 
 
 def _mistakes(
     tree: TreeArrays, leaf: np.ndarray, answer: np.ndarray, codes: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Weight of the rows whose class is not the answer of the node, one answer after the other."""
+    """The weight of the rows in each node whose class is not the node's answer."""
     mistakes = np.zeros(len(tree))
     for code in np.unique(answer):
         wrong = codes != code
         at_leaves = np.bincount(leaf[wrong], weights=weight[wrong], minlength=len(tree))
-        who = answer == code
-        mistakes[who] = sums_of_leaves(tree, at_leaves)[who]
+        nodes = answer == code
+        mistakes[nodes] = sums_of_leaves(tree, at_leaves)[nodes]
     return mistakes
 
 
 def _squares(
     tree: TreeArrays, leaf: np.ndarray, answer: np.ndarray, y: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Squared errors from each node's weight, mean and spread of y, which add up exactly."""
+    """The squared errors of each node, from the weight, mean and sum of squares of its y."""
     n = len(tree)
     total = np.bincount(leaf, weights=weight, minlength=n)
     mean = np.bincount(leaf, weights=weight * y, minlength=n) / np.where(total > 0, total, 1.0)
@@ -145,7 +144,7 @@ def _squares(
 
 @kernel
 def _merge_moments(parent, total, mean, spread):
-    """Chan, Golub and LeVeque 1983, equation 2.1: moments of all rows from those of parts."""
+    """Moments of each node from those of its children (Chan, Golub, LeVeque 1983, equation 2.1)."""
     for node in range(len(parent) - 1, 0, -1):
         if total[node] > 0:
             above = parent[node]
@@ -156,8 +155,8 @@ def _merge_moments(parent, total, mean, spread):
             total[above] = both
 
 
-def _landings(tree: TreeArrays, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, leaf and share of every arrival of a row, or of a part of it, at a leaf."""
+def _arrivals(tree: TreeArrays, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, leaf and share of every arrival of a row, or of a share of it, at a leaf."""
     if not np.any((tree.missing_child < 0) & (tree.kind != LEAF)):
         return np.arange(len(X)), leaves_of(tree, X), np.ones(len(X))
     found = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -170,7 +169,7 @@ def _landings(tree: TreeArrays, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 @kernel
 def _walk_shares(X, questions, weight, rows, leaves, shares):
-    """Write row, leaf and share of each arrival, as far as there is room; how many there are."""
+    """Write row, leaf and share of each arrival until the arrays are full; returns their number."""
     kind, children, first_child = questions.kind, questions.children, questions.first_child
     n_children, missing_child = questions.n_children, questions.missing_child
     stack = np.empty(len(kind), np.int64)

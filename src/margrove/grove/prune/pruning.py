@@ -1,18 +1,18 @@
-"""Pruning: which nodes of a grown tree become leaves, and where to stop.
+"""Pruning of estimators: which nodes of a grown tree become leaves.
 
-Grow the tree large, then trim it: a split that gains nothing may have splits below it that gain
-all (XOR), so stopping early would never find them.
+Grow a large tree, then prune it: a split that gains nothing may have splits below it that gain much
+(XOR), which early stopping never finds.
 
-    method             what is made small                                      needs
+    method             what is minimised                                       needs
     cost_complexity    impurity of the leaves + ccp_alpha * number of leaves   ccp_alpha
     reduced_error      error on rows that the tree was not grown on            X, y
     pessimistic        an upper confidence limit of the error                  confidence
-    mdl                bits that tell the tree, and the classes given the tree
+    mdl                bits that encode the tree, and the classes given the tree
     nodes              chosen nodes become leaves                              nodes
     simplify           splits whose leaves all predict the same
 
-What the methods do is in `cost_complexity` and `pruning_rules`, as functions of `TreeArrays`. Here
-are `prune` and `cross_validated_alpha`, for estimators.
+The methods are functions of `TreeArrays`, in `cost_complexity` and `pruning_rules`. Here are
+`prune` and `cross_validated_alpha`, for estimators.
 """
 
 from __future__ import annotations
@@ -62,22 +62,23 @@ def prune(
     Parameters
     ----------
     model : fitted decision tree
-        It stays as it is.
+        It is not changed.
     method : str, default="cost_complexity"
         "cost_complexity"
             The tree with the least impurity + ccp_alpha * leaves. `ccp_alpha` is needed;
             `cross_validated_alpha` finds a good one.
         "reduced_error"
-            Greedily, what improves predictions for rows held out. `X` and `y` are needed,
+            Greedily remove what improves predictions for held-out rows. `X` and `y` are needed,
             `sample_weight` is optional.
         "pessimistic"
-            By confidence limits, as C4.5 does: `confidence`, 0.25 if not given.
+            Compare upper confidence limits of the error, as C4.5 does. `confidence` is 0.25 by
+            default.
         "mdl"
             The shortest description of tree and classes.
         "nodes"
-            Those in `nodes`, a list of node numbers.
+            The nodes in `nodes`, a list of node numbers, become leaves.
         "simplify"
-            Splits that change no prediction.
+            Remove splits that change no prediction.
     **options
         As named above.
 
@@ -166,14 +167,14 @@ def _require_classifier(model: Any, method: str) -> None:
 
 @dataclass(frozen=True)
 class CrossValidatedAlpha:
-    """Errors of the pruned trees of a path on rows held out, and the alpha to use.
+    """Errors of the pruned trees of a path on held-out rows, and the alpha to use.
 
     alphas             float64 (k,)  between those at which the tree changes
     mean_errors        float64 (k,)  share of misclassified rows, or mean squared error
-    standard_errors    float64 (k,)  of the former, from how much the folds differ
+    standard_errors    float64 (k,)  of the mean errors, from the differences between folds
     n_leaves           int64 (k,)  of the tree grown on all rows and pruned with alphas
-    best               int  where the mean error is least, the last of several: the smallest tree
-    chosen             int  where `rule` leads
+    best               int  place of the smallest mean error; if tied, the last: the smallest tree
+    chosen             int  place of the alpha that `rule` chooses
     ccp_alpha          float  alphas[chosen]
     rule               str
     """
@@ -203,22 +204,22 @@ def cross_validated_alpha(
 ) -> CrossValidatedAlpha:
     """Choose `ccp_alpha` by cross-validation (Breiman et al. 1984, section 3.4).
 
-    The tree of all rows changes at alpha_1 < ... < alpha_K. Between two of them it is the same,
-    and the geometric mean of the two, sqrt(alpha_k alpha_k+1), stands for all of them; 10 alpha_K
-    stands for those above the last. One tree is grown for each fold, on the other folds' rows, and
-    its path gives the errors of all alphas at once: nothing is refitted.
+    The tree of all rows changes at alpha_1 < ... < alpha_K. Between two of them it is the same, so
+    only their geometric mean sqrt(alpha_k alpha_k+1) is tried, and 10 alpha_K for alphas above the
+    last. One tree is grown for each fold, on the rows of the other folds, and its path gives the
+    errors of all alphas at once: nothing is refitted.
 
     Parameters
     ----------
     estimator : decision tree
-        Cloned; a `ccp_alpha` of its own is put to 0.
+        Cloned; its `ccp_alpha` is set to 0.
     X, y : training data
     cv : int, splitter or iterable of (train, test), default=5
-        A number means so many shuffled folds, stratified for classes.
+        A number of shuffled folds, stratified for classes, or the folds.
     rule : {"one_standard_error", "best"}, default="one_standard_error"
-        "best" is the alpha with the least mean error; "one_standard_error" the greatest whose
-        error is at most one standard error (of the least) above: a smaller tree, as good as one
-        can tell.
+        "best" is the alpha with the smallest mean error. "one_standard_error" is the greatest alpha
+        whose error is at most one standard error above the smallest: a smaller tree that is not
+        measurably worse.
     sample_weight : array of shape (n,), optional
         For growing and for the errors.
     random_state : int, Generator or RandomState, optional
@@ -227,7 +228,7 @@ def cross_validated_alpha(
     Returns
     -------
     CrossValidatedAlpha
-        `estimator.set_params(ccp_alpha=found.ccp_alpha)` or `prune(model, ccp_alpha=...)` use it.
+        For `estimator.set_params(ccp_alpha=found.ccp_alpha)` or `prune(model, ccp_alpha=...)`.
 
     Examples
     --------
@@ -245,12 +246,12 @@ def cross_validated_alpha(
         raise ValueError(f"rule must be 'one_standard_error' or 'best'. Got {rule!a}.")
     estimator = _unpruned(estimator)
     weight = None if sample_weight is None else check_weights(sample_weight, count_rows(X))
-    whole = _fitted(estimator, X, y, weight, np.arange(count_rows(X)))
-    alphas = _between(cost_complexity_path(whole).ccp_alphas)
+    full_tree = _fitted(estimator, X, y, weight, np.arange(count_rows(X)))
+    alphas = _between(cost_complexity_path(full_tree).ccp_alphas)
     losses, weights = [], []
     for train, test in _folds(estimator, X, y, cv, random_state):
         held_out = np.ones(len(test)) if weight is None else weight[test]
-        if not held_out.any():  # a row of weight 0 is no row
+        if not held_out.any():  # a row of weight 0 does not count
             continue
         model = clone(estimator)
         tree = _fitted(model, X, y, weight, train)
@@ -266,7 +267,7 @@ def cross_validated_alpha(
         alphas=alphas,
         mean_errors=errors,
         standard_errors=spread,
-        n_leaves=leaves_along(whole, alphas),
+        n_leaves=leaves_along(full_tree, alphas),
         best=best,
         chosen=last_within(errors, limit),
         rule=rule,
@@ -318,16 +319,17 @@ def _folds(estimator: Any, X: Any, y: Any, cv: Any, random_state: Any) -> list[t
 
 
 def _between(ccp_alphas: np.ndarray) -> np.ndarray:
-    """One alpha for each tree of a path."""
+    """An alpha for each tree of a path, from those at which the tree changes."""
     distinct = ccp_alphas[np.append(True, np.diff(ccp_alphas) > ROUNDING * ccp_alphas[1:])]
     above = np.append(distinct[1:], 100.0 * distinct[-1])
     return np.sqrt(distinct) * np.sqrt(above)
 
 
 def _averaged(losses: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean error and its standard error, for losses (folds, alphas) and the folds' weights.
+    """Mean error and its standard error, from losses (folds, alphas) and the folds' weights.
 
-    With equal weights the latter is the standard deviation of the folds' errors / sqrt(folds).
+    With equal weights, the standard error is the standard deviation of the folds' errors divided by
+    sqrt(folds).
     """
     mean = losses.sum(axis=0) / weights.sum()
     n = len(weights)

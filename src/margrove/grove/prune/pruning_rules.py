@@ -1,8 +1,8 @@
 """Rules by which nodes of a tree become leaves, other than cost-complexity.
 
-    reduced_error                what improves the loss on rows held out, greedily
+    reduced_error                greedily remove what improves the loss on held-out rows
     pessimistic                  upper confidence limits of the error, as in C4.5
-    minimum_description_length   bits that tell the tree, and the classes given the tree
+    minimum_description_length   bits that encode the tree, and the classes given the tree
     prune_nodes                  chosen nodes
     simplify                     splits whose leaves all predict the same
 
@@ -50,11 +50,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ReducedErrorPruning:
-    """What reduced-error pruning did, in order.
+    """The steps and the result of reduced-error pruning.
 
-    tree        TreeArrays  what is left
-    removed     int64 (k,)  nodes of the tree before, in the order in which they became leaves
-    losses      float64 (k + 1,)  validation loss of the tree before, and after each removal
+    tree        TreeArrays  the pruned tree
+    removed     int64 (k,)  nodes of the original tree, in the order in which they became leaves
+    losses      float64 (k + 1,)  validation loss of the original tree, and after each removal
     n_leaves    int64 (k + 1,)
     """
 
@@ -67,17 +67,17 @@ class ReducedErrorPruning:
 def reduced_error(tree: TreeArrays, losses: np.ndarray) -> ReducedErrorPruning:
     """Greedily remove the node that improves the validation loss most, until it would worsen.
 
-    A removal that neither helps nor hurts is done: the tree gets smaller. Of equal ones the node
-    with the greatest number comes first, so that a node comes before those above it. Greedy is
-    not optimal: a node may go that helps more than either of its children, though less than both.
+    A node whose removal changes nothing is removed too: the tree gets smaller. If tied, the node
+    with the greatest number comes first, so a node comes before those above it. This greedy method
+    is not optimal: it may remove a node instead of two children that together improve more.
 
     losses : float64 (N,)
-        Of each node if it were a leaf, summed over the validation rows that come by, such as
-        `validation_losses` tells.
+        Of each node if it were a leaf, summed over the validation rows that reach it, as
+        `validation_losses` returns them.
 
-    The node that helps most is removed, so no node above it can help afterwards: at most it does
-    no harm. Hence one pass over the nodes sorted by what their removal improves does the greedy
-    work, and one over those left, children first, finds the harmless ones.
+    After the removal that improves most, the removal of a node above it cannot improve the loss any
+    more. So one pass over the nodes, sorted by improvement, finds all removals that improve, and a
+    second pass, children first, finds those that change nothing.
     """
     losses = _checked_losses(tree, losses)
     leaves = tree.kind == LEAF
@@ -85,13 +85,13 @@ def reduced_error(tree: TreeArrays, losses: np.ndarray) -> ReducedErrorPruning:
     gain = np.where(leaves, 0.0, below - losses)
     helpful = np.flatnonzero(~leaves & (gain > ROUNDING * losses))[::-1]
     helpful = helpful[np.argsort(-gain[helpful], kind="stable")]
-    pruned, gone = np.zeros(len(tree), dtype=bool), np.zeros(len(tree), dtype=bool)
+    pruned, below_pruned = np.zeros(len(tree), dtype=bool), np.zeros(len(tree), dtype=bool)
     _remove_greedily(read_only(tree.parent), read_only(tree.ends), read_only(helpful),
-                     pruned, gone)  # fmt: skip
+                     pruned, below_pruned)  # fmt: skip
     harmless, below = cheaper_as_leaves(
         tree, leaves | pruned, losses, np.zeros(len(tree)), ROUNDING * losses
     )
-    harmless &= ~gone
+    harmless &= ~below_pruned
     later = np.flatnonzero(harmless)[::-1]
     removed = np.concatenate([helpful[pruned[helpful]], later])
     gain[later] = below[later] - losses[later]
@@ -108,21 +108,21 @@ def _checked_losses(tree: TreeArrays, losses: Any) -> np.ndarray:
     if losses.shape != (len(tree),) or not np.isfinite(losses).all():
         raise ValueError(
             f"losses must be finite and have one entry for each of the {len(tree)} nodes. Got "
-            f"shape {losses.shape}. validation_losses(model, X, y) makes them."
+            f"shape {losses.shape}. Use validation_losses(model, X, y)."
         )
     return losses
 
 
 @kernel
-def _remove_greedily(parent, ends, order, pruned, gone):
+def _remove_greedily(parent, ends, order, pruned, below_pruned):
     """Prune the nodes of `order` that have no pruned node above or below them."""
     has_pruned = np.zeros(len(parent), np.bool_)
     for node in order:
-        if gone[node] or has_pruned[node]:
+        if below_pruned[node] or has_pruned[node]:
             continue
         pruned[node] = True
         for lower in range(node + 1, ends[node]):
-            gone[lower] = True
+            below_pruned[lower] = True
         upper = parent[node]
         while upper >= 0 and not has_pruned[upper]:
             has_pruned[upper] = True
@@ -130,28 +130,28 @@ def _remove_greedily(parent, ends, order, pruned, gone):
 
 
 def _leaves_saved(tree: TreeArrays, removed: np.ndarray) -> np.ndarray:
-    """How many leaves fewer each removal made, given those before it."""
+    """By how many leaves each removal made the tree smaller, after the removals before it."""
     leaves_below = sums_of_leaves(tree, (tree.kind == LEAF).astype(np.float64)).astype(np.int64)
     saved = np.zeros(len(tree), np.int64)
     saved[removed] = leaves_below[removed] - 1
-    _take_off_earlier(read_only(tree.parent), read_only(removed), saved)
+    _subtract_below(read_only(tree.parent), read_only(removed), saved)
     return saved[removed]
 
 
 @kernel
-def _take_off_earlier(parent, removed, saved):
-    """Each removal hands what it saved in all to the nearest removed node above it."""
+def _subtract_below(parent, removed, saved):
+    """Subtract from each removed node what the nearest removed nodes below it have saved."""
     n = len(parent)
     is_removed = np.zeros(n, np.bool_)
     for node in removed:
         is_removed[node] = True
-    handed = np.zeros(n, np.int64)
+    below = np.zeros(n, np.int64)
     for node in range(n - 1, -1, -1):
-        total = handed[node]
+        total = below[node]
         if is_removed[node]:
             total, saved[node] = saved[node], saved[node] - total
         if node > 0:
-            handed[parent[node]] += total
+            below[parent[node]] += total
 
 
 # -- bottom up: confidence limits and description length -----------------------------------------
@@ -162,16 +162,16 @@ def pessimistic(
 ) -> TreeArrays:
     """C4.5's pruning: compare upper confidence limits of the error (Quinlan 1993, chapter 4).
 
-    Where E of the N training rows of a leaf are wrong, U(E, N) is the error rate at which E
-    mistakes or fewer have the probability `confidence`; the leaf is charged N * U. From the bottom
-    up, a node becomes a leaf if it is then charged at most what its branches are charged together,
-    plus `tolerance`. A smaller confidence prunes more.
+    If E of the N training rows of a leaf are wrong, U(E, N) is the error rate at which E mistakes
+    or fewer have the probability `confidence`; the cost of the leaf is N * U. From the bottom up, a
+    node becomes a leaf if its cost is then at most the cost of its branches, plus `tolerance`. A
+    smaller confidence prunes more.
 
-    U is the exact limit of the binomial distribution, a quantile of Beta(E + 1, N - E), which has
-    a meaning for fractions of rows too. Quinlan's program approximates it between E = 0 and E = N:
-    U(1, 16) is 0.160 here and 0.157 there. The tolerance of 0.1 is the program's, not the book's.
-    Branches are replaced by leaves only: C4.5's other operation, raising a branch into the place
-    of its parent, is not done, since it needs the training rows again.
+    U is the exact limit of the binomial distribution, a quantile of Beta(E + 1, N - E), which is
+    defined for fractions of rows too. Quinlan's program approximates it between E = 0 and E = N:
+    U(1, 16) is 0.160 here and 0.157 there. The tolerance of 0.1 is that of the program, not of the
+    book. Branches are replaced by leaves only: C4.5's other operation, subtree raising, is not
+    done, since it needs the training rows again.
 
     For classes, one output; weights count as numbers of rows.
     """
@@ -183,9 +183,9 @@ def pessimistic(
     if not _is_real(tolerance) or not 0 <= tolerance < np.inf:
         raise ValueError(f"tolerance must be a number that is at least 0. Got {tolerance!r}.")
     _require_shares(tree, "pessimistic")
-    charged = _pessimistic_errors(tree, float(confidence))
+    errors = _pessimistic_errors(tree, float(confidence))
     pruned, _ = cheaper_as_leaves(
-        tree, tree.kind == LEAF, charged, np.zeros(len(tree)), tolerance + ROUNDING * charged
+        tree, tree.kind == LEAF, errors, np.zeros(len(tree)), tolerance + ROUNDING * errors
     )
     return subtree(tree, pruned)
 
@@ -202,7 +202,7 @@ def _pessimistic_errors(tree: TreeArrays, confidence: float) -> np.ndarray:
 
 
 def minimum_description_length(tree: TreeArrays, n_classes: int, n_features: int) -> TreeArrays:
-    """The pruning that tells the classes of the training rows in the fewest bits.
+    """The pruning that encodes the classes of the training rows in the fewest bits.
 
     From the bottom up, a node becomes a leaf if its subtree takes at least as many bits (Mehta,
     Rissanen and Agrawal 1995, "MDL-based decision tree pruning"). With d features, k classes, n
@@ -210,14 +210,14 @@ def minimum_description_length(tree: TreeArrays, n_classes: int, n_features: int
 
         tree    1 bit a node, leaf or not, and for each split
                 threshold    log2 d + log2(n - 1)             which feature, between which rows
-                subset       log2 d + log2(2 ** (s - 1) - 1)  s categories, at most n, in two parts
+                subset       log2 d + log2(2 ** (s - 1) - 1)  s categories, at most n, in two sets
                 multiway     log2 d                           its branches are the categories
                 oblique      log2 C(d, m) + log2(sum_i=1..m C(n - 1, i))   m features; the second
                              sum counts the ways in which planes cut n points (Cover 1965)
         leaf    log2 [ Gamma(n + k/2) Gamma(1/2)^k / (Gamma(k/2) prod_c Gamma(n_c + 1/2)) ]
 
-    The leaf's code is Krichevsky and Trofimov's (1981), which has no approximation in it and suits
-    small leaves and fractions of rows. For large n it is the stochastic complexity, sum_c n_c
+    The code of a leaf is that of Krichevsky and Trofimov (1981), which is exact also for small
+    leaves and fractions of rows. For large n it is the stochastic complexity, sum_c n_c
     log(n / n_c) + (k - 1)/2 log(n / 2 pi) + log(pi^(k/2) / Gamma(k/2)); the paper has n / 2 there.
 
     For classes, one output; weights count as numbers of rows.
@@ -260,13 +260,14 @@ def _split_bits(tree: TreeArrays, n_features: int) -> np.ndarray:
     for node in np.flatnonzero(tree.kind == OBLIQUE):
         m = int(np.count_nonzero(tree.coef[tree.set_start[node]]))
         cut = np.arange(1, min(m, int(n[node]) - 1) + 1)
-        ways = float(np.logaddexp.reduce(_log_choices(int(n[node]) - 1, cut), initial=-np.inf))
-        bits[node] = (_log_choices(n_features, m) + max(ways, 0.0)) / np.log(2)
+        log_cuts = float(np.logaddexp.reduce(_log_choices(int(n[node]) - 1, cut), initial=-np.inf))
+        bits[node] = (_log_choices(n_features, m) + max(log_cuts, 0.0)) / np.log(2)
     bits[tree.kind == LEAF] = 0.0
     return bits
 
 
 def _log_choices(n: int, k: Any) -> Any:
+    """log C(n, k)."""
     n_things = float(n)
     return gammaln(n_things + 1.0) - gammaln(k + 1.0) - gammaln(n_things - k + 1.0)
 
@@ -279,8 +280,8 @@ def _require_shares(tree: TreeArrays, method: str) -> None:
 
 def needs_classes(method: str) -> ValueError:
     return ValueError(
-        f"method={method!r} is for classifiers with one output: it counts mistakes. Use "
-        "method='cost_complexity' or method='reduced_error' here."
+        f"method={method!r} is for classifiers with one output. Use method='cost_complexity' or "
+        "method='reduced_error'."
     )
 
 
@@ -299,7 +300,7 @@ def prune_nodes(tree: TreeArrays, nodes: Any) -> TreeArrays:
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
         raise ValueError(
             f"nodes must be a list of node numbers, such as [3, 8]. Got {chosen.dtype} of shape "
-            f"{chosen.shape}. np.flatnonzero(mask) makes numbers of a mask."
+            f"{chosen.shape}. For a mask, use np.flatnonzero(mask)."
         )
     outside = (chosen < 0) | (chosen >= len(tree))
     if outside.any():
@@ -317,19 +318,16 @@ def simplify(
 ) -> TreeArrays:
     """Merge leaves of one parent that all predict the same, from the bottom up.
 
-    The same is the same class (of each output; `n_classes` tells how many classes each has) or
-    exactly the same number. Predictions do not change, for rows that take one branch in each
-    node; probabilities of classes do, because merged leaves are averaged.
+    The same means the same class of each output (`n_classes` has the number of classes of each), or
+    exactly the same number. Predictions do not change for rows that take one branch in each node.
+    Class probabilities do, because merged leaves are averaged.
     """
-    if is_class:
-        answers, own = _numbered(predicted_classes(tree, n_classes)), 1
-    else:
-        answers, own = _numbered(tree.value), 0
+    answers = _numbered(predicted_classes(tree, n_classes) if is_class else tree.value)
     merged = np.zeros(len(tree), dtype=bool)
     agreed = np.full(len(tree), -2)
-    _agree(read_only(tree.parent), read_only(tree.kind == LEAF), read_only(answers), own,
-           agreed, merged)  # fmt: skip
-    if not is_class:  # the mean of equal numbers is only nearly that number
+    _agree(read_only(tree.parent), read_only(tree.kind == LEAF), read_only(answers),
+           int(is_class), agreed, merged)  # fmt: skip
+    if not is_class:  # the mean of equal numbers differs from the number by rounding
         example = np.empty(len(tree), np.int64)
         example[answers] = np.arange(len(tree))
         value = tree.value.copy()
@@ -339,15 +337,16 @@ def simplify(
 
 
 @kernel
-def _agree(parent, is_leaf, answers, own, agreed, merged):
-    """agreed: what all children answer; -1 where they do not, -2 before the first of them.
+def _agree(parent, is_leaf, answers, with_node, agreed, merged):
+    """Mark the nodes to merge.
 
-    `own`: the node itself must answer that as well, since its own answer will be given.
+    agreed      the answer of all children; -1 if they differ, -2 before the first child
+    with_node   whether the node's own answer must be the same, since it becomes the prediction
     """
     for node in range(len(parent) - 1, -1, -1):
         if is_leaf[node]:
             agreed[node] = answers[node]
-        elif agreed[node] >= 0 and (not own or agreed[node] == answers[node]):
+        elif agreed[node] >= 0 and (not with_node or agreed[node] == answers[node]):
             merged[node] = True
         else:
             agreed[node] = -1

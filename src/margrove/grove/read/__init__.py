@@ -1,6 +1,6 @@
-"""A fitted tree for people: its nodes, rules, regions and reasons.
+"""A fitted tree for people: its nodes, rules, regions and explanations.
 
-conditions     what the branches of a tree ask of a row
+conditions     the conditions of the branches of a tree, with the names of columns and labels
 reasons        why a fitted tree predicts what it does for a row
 tree_reading   a fitted tree as value objects: its nodes, its rules, its regions
 """

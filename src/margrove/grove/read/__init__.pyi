@@ -15,7 +15,9 @@ from .tree_reading import KIND_NAMES as KIND_NAMES
 from .tree_reading import NodeReading as NodeReading
 from .tree_reading import Question as Question
 from .tree_reading import TreeReading as TreeReading
+from .tree_reading import branch_texts as branch_texts
 from .tree_reading import leaf_probabilities as leaf_probabilities
 from .tree_reading import read_tree as read_tree
 from .tree_reading import regions as regions
 from .tree_reading import rules as rules
+from .tree_reading import split_text as split_text

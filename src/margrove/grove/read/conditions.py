@@ -1,6 +1,6 @@
-"""What the branches of a tree ask of a row, with the names that people gave to columns and labels.
+"""The conditions of the branches of a tree, with the names of columns and labels.
 
-A name is the user's and may be anything. Where it is shown it goes through `shown`, which leaves
+Names come from users and may be anything. In texts they are written by `shown`, which leaves
 harmless names as they are and turns all others into literals.
 """
 
@@ -37,7 +37,7 @@ __all__ = [
 _LONGEST_NAME = 80  # characters
 _MOST_CATEGORIES = 12  # in a text
 _MOST_TERMS = 6
-_SYNTAX = frozenset("{}<>=,'\"`\\")  # of the texts below; a name that has it is quoted
+_SYNTAX = frozenset("{}<>=,'\"`\\")  # of the texts below; names that contain these are quoted
 
 
 # -- names ---------------------------------------------------------------------------------------
@@ -63,27 +63,27 @@ class TreeNames:
         return bool(self.classes)
 
     def prediction(self, value: Sequence[float]) -> Any:
-        """The label (of equals, the first) or the number; of several outputs a tuple."""
+        """The label (if tied, the first) or the number; a tuple for several outputs."""
         if not self.is_classifier:
-            return _one_or_all([float(own) for own in value])
-        best = [max(zip(own, labels, strict=True), key=lambda pair: pair[0])[1]
-                for own, labels in self.by_output(value)]  # fmt: skip
+            return _one_or_all([float(number) for number in value])
+        best = [max(zip(shares, labels, strict=True), key=lambda pair: pair[0])[1]
+                for shares, labels in self.by_output(value)]  # fmt: skip
         return _one_or_all(best)
 
     def share(self, value: Sequence[float]) -> Any:
-        """The share of the predicted class; of several outputs a tuple; None for a regressor."""
+        """The share of the predicted class; a tuple for several outputs, None for a regressor."""
         if not self.is_classifier:
             return None
-        return _one_or_all([float(max(own)) for own, _ in self.by_output(value)])
+        return _one_or_all([float(max(shares)) for shares, _ in self.by_output(value)])
 
     def shares(self, value: Sequence[float]) -> Any:
-        """{label: share}; of several outputs a tuple of them; None for a regressor."""
+        """{label: share}; a tuple of them for several outputs, None for a regressor."""
         if not self.is_classifier:
             return None
         return _one_or_all(
             [
-                {label: float(one) for one, label in zip(own, labels, strict=True)}
-                for own, labels in self.by_output(value)
+                {label: float(share) for share, label in zip(shares, labels, strict=True)}
+                for shares, labels in self.by_output(value)
             ]
         )
 
@@ -126,13 +126,13 @@ def names_of(model: Any) -> TreeNames:
 
 
 def _plain_labels(labels: Any) -> tuple[Any, ...]:
-    """As Python's own types, NumPy's in arrays of objects too."""
+    """Labels as Python's own types, also those in arrays of objects."""
     cells = np.asarray(labels).tolist()
     return tuple(cell.item() if isinstance(cell, np.generic) else cell for cell in cells)
 
 
 def shown(name: Any) -> str:
-    """A name for people: as it is where that is harmless, else as a literal; cut if long."""
+    """A name for texts: unchanged if it is harmless, else as a literal; cut if it is long."""
     text = str(name)
     rest = "..." if len(text) > _LONGEST_NAME else ""
     text = text[:_LONGEST_NAME]
@@ -141,7 +141,7 @@ def shown(name: Any) -> str:
 
 
 def number_text(number: float, decimals: int | None = None) -> str:
-    """With so many decimals, or all that matter; never as zero what is not."""
+    """A number with so many decimals, or with 12 digits; small numbers are never shown as zero."""
     if decimals is None:
         return f"{number:.12g}"
     if number and not 10.0**-decimals <= abs(number) < 1e15:
@@ -150,9 +150,9 @@ def number_text(number: float, decimals: int | None = None) -> str:
 
 
 def prediction_text(prediction: Any, decimals: int | None = None) -> str:
-    """A label or number, or a list of them, for people."""
+    """A label or number, or a list of them, as text."""
     if isinstance(prediction, tuple):
-        return f"[{', '.join(prediction_text(own, decimals) for own in prediction)}]"
+        return f"[{', '.join(prediction_text(one, decimals) for one in prediction)}]"
     is_number = isinstance(prediction, float)
     return number_text(prediction, decimals) if is_number else shown(prediction)
 
@@ -162,20 +162,21 @@ def prediction_text(prediction: Any, decimals: int | None = None) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a branch asks of a row, or several branches on the way of the same feature.
+    """The condition of a branch, or of several branches of a path that split by the same feature.
 
-    feature      its name; of a weighted sum, the sum as text
-    number       its column; None for a weighted sum
-    kind         "range"        low < value <= high
-                 "sum"          the same of a weighted sum of features
-                 "categories"   value is one of `categories`
-                 "missing"      value is missing (in the explanation of a row)
-                 "unknown"      value is a category that the node has not seen (likewise)
-    categories   labels that pass
-    seen         labels that were known where it was asked; the others of these do not pass
-    coefficients  of a weighted sum: one for each feature
-    missing      how much of a row passes whose value is missing, or a category that was never seen
-                 on the way: 0, 1, or the share of the branch where such rows take all (C4.5)
+    feature        its name; for a weighted sum, the sum as text
+    number         its column; None for a weighted sum
+    kind           "range"        low < value <= high
+                   "sum"          the same for a weighted sum of features
+                   "categories"   value is one of `categories`
+                   "missing"      value is missing (in the explanation of a row)
+                   "unknown"      value is a category without training rows in the node (likewise)
+    categories     labels that meet the condition
+    seen           all labels with training rows in the node
+    coefficients   of a weighted sum: one for each feature
+    missing        the share of a row that meets the condition if its value is missing, or a label
+                   that is not in `seen`: 0, 1, or the share of the branch if such rows take all
+                   branches (C4.5)
     """
 
     feature: str
@@ -190,11 +191,11 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """In words, for values that are there."""
+        """The condition in words, without missing values."""
         return self.in_words()
 
     def in_words(self, *, decimals: int | None = None, show_missing: bool = False) -> str:
-        """As `text`, with so many decimals, and what happens to missing values."""
+        """Like `text`, with so many decimals, and on request with missing values."""
         name = self.feature if self.number is None else shown(self.feature)
         if self.kind in ("missing", "unknown"):
             return f"{name} is {self.kind}"
@@ -225,7 +226,7 @@ class Condition:
 
 
 def branch_conditions(tree: TreeArrays, names: TreeNames, node: int) -> tuple[Condition, ...]:
-    """What each branch of a node asks, in the order of its children."""
+    """The condition of each branch of a node, in the order of its children."""
     missing = _missing_of_branches(tree, node)
     kind, number = int(tree.kind[node]), int(tree.feature[node])
     if kind in (THRESHOLD, OBLIQUE):
@@ -241,28 +242,28 @@ def branch_conditions(tree: TreeArrays, names: TreeNames, node: int) -> tuple[Co
             replace(first, low=threshold, missing=missing[1]),
         )
     labels = _labels_of_branches(tree, names, node)
-    seen = tuple(chain.from_iterable(labels))  # one for all branches, of which there may be many
+    seen = tuple(chain.from_iterable(labels))  # shared by all branches, which may be many
     return tuple(
         Condition(names.features[number], number, "categories",
-                  categories=own, seen=seen, missing=share)
-        for own, share in zip(labels, missing, strict=True)
+                  categories=of_branch, seen=seen, missing=share)
+        for of_branch, share in zip(labels, missing, strict=True)
     )  # fmt: skip
 
 
-def branch_shares(tree: TreeArrays, node: int, part: float = 1.0) -> list[float]:
-    """What each branch of a node gets of a part of a row that takes them all.
+def branch_shares(tree: TreeArrays, node: int, of_row: float = 1.0) -> list[float]:
+    """The share of each branch of a node, if a share `of_row` of a row takes all branches.
 
-    In the arithmetic of `tree_walk.values_of`, so that equal classes stay equal.
+    With the arithmetic of `tree_walk.values_of`, so that ties stay ties.
     """
     weights = tree.weight[tree.children_of(node)].tolist()
     total = total_weight(weights)
     if not total > 0.0:
-        return [part / len(weights)] * len(weights)
-    return [part * weight / total for weight in weights]
+        return [of_row / len(weights)] * len(weights)
+    return [of_row * weight / total for weight in weights]
 
 
 def total_weight(weights: list[float]) -> float:
-    """One after the other; `sum` rounds otherwise in newer Pythons."""
+    """The sum, added one by one; `sum` of Python 3.12 and later rounds differently."""
     total = 0.0
     for weight in weights:
         total += weight
@@ -270,7 +271,7 @@ def total_weight(weights: list[float]) -> float:
 
 
 def has_shared_rows(tree: TreeArrays) -> bool:
-    """Whether rows with missing values take all branches somewhere."""
+    """Whether rows with missing values take all branches of some node."""
     return bool(np.any((tree.kind != LEAF) & (tree.missing_child < 0)))
 
 
@@ -288,18 +289,19 @@ def _labels_of_branches(tree: TreeArrays, names: TreeNames, node: int) -> list[t
     for category, branch in enumerate(branches_of_categories(tree, node)):
         if branch >= 0 and (labels is None or category < len(labels)):
             found[branch].append(category if labels is None else labels[category])
-    return [tuple(own) for own in found]
+    return [tuple(of_branch) for of_branch in found]
 
 
 def branches_of_categories(tree: TreeArrays, node: int) -> list[int]:
-    """The branch of each category, -1 for one that was not there."""
+    """The branch of each category; -1 for one without training rows in a multiway node."""
     start, size = int(tree.set_start[node]), int(tree.set_size[node])
+    found: list[int]
     if tree.kind[node] == MULTIWAY:
-        own: list[int] = tree.branches[start : start + size].tolist()
-        return own
+        found = tree.branches[start : start + size].tolist()
+        return found
     numbers = np.arange(size)
     bits = (tree.words[start + numbers // 32] >> (numbers % 32).astype(np.uint32)) & 1
-    found: list[int] = (1 - bits.astype(np.int64)).tolist()
+    found = (1 - bits.astype(np.int64)).tolist()
     return found
 
 
@@ -314,26 +316,26 @@ def _sum_text(coef: np.ndarray, names: TreeNames) -> str:
     return (text or "0") + (f" + {more} more" if more > 0 else "")
 
 
-# -- the way to a leaf ---------------------------------------------------------------------------
+# -- conditions of leaves ------------------------------------------------------------------------
 
 
 def conditions_of_leaves(
     tree: TreeArrays, names: TreeNames
 ) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Each leaf, and what it asks of a row: of each feature once, the first to be asked first.
+    """Each leaf with its conditions: one for each feature of the path, in the order of the path.
 
-    Nodes come in preorder, so the conditions held are those of the last node's ancestors: what a
-    node changed is undone when its subtree is left.
+    Nodes are visited in preorder, and `held` has the conditions of the current path: what a node
+    changed is undone when its subtree is left.
     """
     held: dict[Any, tuple[Condition, ...]] = {}
     entered: list[tuple[int, Any, tuple[Condition, ...]]] = []
-    asked: dict[int, tuple[Any, Condition]] = {}
+    of_child: dict[int, tuple[Any, Condition]] = {}
     for node in range(len(tree)):
         if node:
             while entered and entered[-1][0] != tree.parent[node]:
                 _, key, before = entered.pop()
                 _restore(held, key, before)
-            key, condition = asked.pop(node)
+            key, condition = of_child.pop(node)
             before = held.get(key, ())
             entered.append((node, key, before))
             held[key] = _with(before, condition)
@@ -343,7 +345,7 @@ def conditions_of_leaves(
         key = ("sum", node) if tree.kind[node] == OBLIQUE else int(tree.feature[node])
         children = tree.children_of(node).tolist()
         for child, condition in zip(children, branch_conditions(tree, names, node), strict=True):
-            asked[child] = key, condition
+            of_child[child] = key, condition
 
 
 def _restore(held: dict[Any, Any], key: Any, before: tuple[Condition, ...]) -> None:
@@ -361,25 +363,25 @@ def _with(before: tuple[Condition, ...], condition: Condition) -> tuple[Conditio
 
 
 def _merged(first: Condition, second: Condition) -> Condition | None:
-    """Both as one condition; None where one cannot say it."""
+    """Both as one condition; None if one condition cannot express them."""
     missing = first.missing * second.missing
-    if first.kind != second.kind:  # a column asked as a number and as categories
+    if first.kind != second.kind:  # a column split as a number and as categories
         return None
     if first.kind == "range":
         low, high = max(first.low, second.low), min(first.high, second.high)
         return replace(first, low=low, high=high, missing=missing)
     both = (first, second)
-    seen = [set(own.seen) for own in both]
+    seen = [set(one.seen) for one in both]
     if seen[0] != seen[1] and not {first.missing, second.missing} <= {0.0, 1.0}:
-        return None  # labels that only one of them has seen pass in part
-    passing = [set(own.categories) for own in both]
+        return None  # a share of the rows with labels that only one has seen meets both
+    passing = [set(one.categories) for one in both]
     labels = tuple(dict.fromkeys((*first.seen, *second.seen)))
     shared = tuple(
         label
         for label in labels
         if all(
-            label in passing[k] or (label not in seen[k] and own.missing > 0.0)
-            for k, own in enumerate(both)
+            label in passing[k] or (label not in seen[k] and one.missing > 0.0)
+            for k, one in enumerate(both)
         )
     )
     return replace(first, categories=shared, seen=labels, missing=missing)

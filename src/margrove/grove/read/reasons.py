@@ -1,7 +1,7 @@
-"""Why a fitted tree predicts what it does for a row: what was asked, and what each answer changed.
+"""Why a fitted tree predicts what it does for a row: its path, and what each split contributed.
 
-The value of a node is what the tree would say there. A step from a node to a child changes it, and
-the changes on the way sum up to the value of the leaf less that of the root. Where a row with a
+The value of a node is what the tree would predict there. A step from a node to a child changes it,
+and the changes on a path sum to the value of the leaf minus that of the root. If a row with a
 missing value takes all branches of a node (C4.5), each step counts with its share of the row.
 """
 
@@ -31,10 +31,10 @@ __all__ = ["Explanation", "Path", "Step", "explain"]
 
 @dataclass(frozen=True)
 class Step:
-    """From a node to a child.
+    """A step of a row from a node to a child.
 
-    condition      what the row met
-    share          how much of the row went this way: 1 unless its missing values were shared out
+    condition      the condition of the branch, which the row meets
+    share          the share of the row that takes this branch: 1 unless a missing value takes all
     contribution   share times (value of the child - value of the node)
     """
 
@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Path:
-    """A way from the root to a leaf, and how much of the row went there."""
+    """The path from the root to a leaf, and the share of the row that takes it."""
 
     steps: tuple[Step, ...]
     leaf: int
@@ -62,11 +62,11 @@ class Path:
 class Explanation:
     """Why a row got its prediction.
 
-    base            value of the root: what the tree says of nobody in particular
-    value           shares of the classes, output after output, or means, for this row
-    steps           all steps, those of a subtree together
-    contributions   {feature: how much its questions changed the value}; they sum up to
-                    value - base, within rounding
+    base            value of the root: the prediction if nothing is known
+    value           class shares, output after output, or means, for this row
+    steps           all steps, in preorder
+    contributions   {feature: how much the splits by it changed the value}; they sum to
+                    value - base, up to rounding
     """
 
     base: tuple[float, ...]
@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The way to each leaf: one, unless missing values took all branches of a node (C4.5)."""
+        """The path to each leaf: one, unless missing values took all branches of a node (C4.5)."""
         return tuple(_paths(self.steps))
 
     @property
@@ -91,7 +91,8 @@ class Explanation:
 
 
 def _paths(steps: tuple[Step, ...]) -> Iterator[Path]:
-    """Steps are in preorder: one that does not begin where the last ended leaves its subtree."""
+    """The paths of steps in preorder: a step that does not start where the last one ended starts
+    another path, from a node above."""
     if not steps:
         yield Path((), 0, 1.0)
     walked: list[Step] = []
@@ -116,17 +117,17 @@ def explain(model: Any, x: Any) -> Explanation:
     Returns
     -------
     Explanation
-        What the row was asked on its way, and what each answer changed.
+        The path of the row, and what each step changed.
 
     Examples
     --------
     >>> from margrove import DecisionTreeRegressor
     >>> from margrove.grove.read.tree_reading import explain
     >>> model = DecisionTreeRegressor().fit([[1.0, 7.0], [2.0, 8.0], [4.0, 9.0]], [0.0, 3.0, 6.0])
-    >>> told = explain(model, [2.0, 8.0])
-    >>> told.prediction, [step.condition.text for step in told.steps]
+    >>> found = explain(model, [2.0, 8.0])
+    >>> found.prediction, [step.condition.text for step in found.steps]
     (3.0, ['x0 > 1.5', 'x0 <= 3'])
-    >>> told.base, told.contributions
+    >>> found.base, found.contributions
     ((3.0,), {'x0': (0.0,)})
     """
     tree, names = tree_of(model), names_of(model)
@@ -142,8 +143,8 @@ def explain(model: Any, x: Any) -> Explanation:
         if tree.kind[node] == LEAF:
             leaves.append((node, share))
         else:
-            onward = _steps_from(tree, names, node, row, share)
-            waiting.extend((own.child, own) for own in reversed(onward))
+            following = _steps_from(tree, names, node, row, share)
+            waiting.extend((step.child, step) for step in reversed(following))
     value = np.zeros(tree.value.shape[1])
     for leaf, share in reversed(leaves):  # in the order of `tree_walk.values_of`
         value += share * tree.value[leaf]
@@ -159,20 +160,20 @@ def explain(model: Any, x: Any) -> Explanation:
 def _steps_from(
     tree: TreeArrays, names: TreeNames, node: int, row: np.ndarray, share: float
 ) -> list[Step]:
-    """The step that a row takes from a node, or one for each branch among which it is shared."""
+    """The step that a row takes from a node; several if it takes all branches."""
     conditions = branch_conditions(tree, names, node)
     children = tree.children_of(node).tolist()
     branch = int(branch_of(row, node, questions_of(tree)))
-    parts = {branch: share}
+    shares = {branch: share}
     if branch < 0:
         taken = int(tree.missing_child[node])
-        shares = branch_shares(tree, node, share)
-        parts = dict(enumerate(shares)) if taken < 0 else {taken: share}
+        of_branches = branch_shares(tree, node, share)
+        shares = dict(enumerate(of_branches)) if taken < 0 else {taken: share}
     steps = []
-    for b, part in parts.items():
-        change = part * (tree.value[children[b]] - tree.value[node])
+    for b, of_row in shares.items():
+        change = of_row * (tree.value[children[b]] - tree.value[node])
         met = conditions[b] if branch >= 0 else _without_value(conditions[b], row)
-        steps.append(Step(node, children[b], met, part, tuple(change.tolist())))
+        steps.append(Step(node, children[b], met, of_row, tuple(change.tolist())))
     return steps
 
 
@@ -183,7 +184,7 @@ def _without_value(condition: Condition, row: np.ndarray) -> Condition:
 
 
 def _contributions(steps: list[Step]) -> dict[str, tuple[float, ...]]:
-    """Steps are added up by feature, the first to be asked first."""
+    """The sums of the steps' contributions by feature, in the order of the path."""
     found: dict[str, np.ndarray] = {}
     for step in steps:
         change = np.asarray(step.contribution)
@@ -195,20 +196,20 @@ def _contributions(steps: list[Step]) -> dict[str, tuple[float, ...]]:
 
 
 def _one_row(model: Any, x: Any, names: TreeNames) -> np.ndarray:
-    """The row in the form in which trees walk: float64 (d,)."""
+    """The row as trees read it: float64 (d,)."""
     if _is_table(x):
         rows = model._rows(x)
     elif hasattr(x, "keys"):
         absent = [name for name in names.features if name not in x]
         if absent:
             raise ValueError(f"x has no value for {shown(absent[0])}; use None if it is missing.")
-        with warnings.catch_warnings():  # columns were matched by name just now
+        with warnings.catch_warnings():  # the names were matched above
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             rows = model._rows([[x[name] for name in names.features]])
     else:
         rows = model._rows([list(x)])
     if len(rows) != 1:
-        raise ValueError(f"x must be one row. Got {len(rows)}; of a table pass one, such as X[:1].")
+        raise ValueError(f"x must be one row. Got {len(rows)} rows. Pass one of them, as in X[:1].")
     row: np.ndarray = rows[0]
     if np.isinf(row).any():
         name = shown(names.features[int(np.argmax(np.isinf(row)))])

@@ -1,12 +1,13 @@
 """A fitted tree as value objects: its nodes, its rules, its regions.
 
-Everything here reads `arrays_` and the names of a fitted tree, and loops over node numbers: a tree
-may be as deep as it likes. Texts are for people, with names as `conditions.shown` shows them; the
-fields beside them hold names, numbers and labels as they are.
+Everything here reads `arrays_` and the names of a fitted tree, and loops over node numbers, so a
+tree may have any depth. Texts have names as `conditions.shown` writes them; other fields have
+names, numbers and labels unchanged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,11 +37,13 @@ __all__ = [
     "Rule",
     "Step",
     "TreeReading",
+    "branch_texts",
     "explain",
     "leaf_probabilities",
     "read_tree",
     "regions",
     "rules",
+    "split_text",
 ]
 
 KIND_NAMES = ("leaf", "threshold", "subset", "multiway", "oblique")  # by the numbers of TreeArrays
@@ -51,13 +54,13 @@ KIND_NAMES = ("leaf", "threshold", "subset", "multiway", "oblique")  # by the nu
 
 @dataclass(frozen=True)
 class Question:
-    """What a node asks.
+    """The split of a node.
 
     kind         "threshold", "subset", "multiway" or "oblique"
-    feature      the name; of an oblique split the weighted sum, as text
+    feature      the name; for an oblique split the weighted sum, as text
     number       the column; None for a weighted sum
-    conditions   what each branch wants to hear
-    children     where each branch leads
+    conditions   the condition of each branch
+    children     the node that each branch leads to
     """
 
     kind: str
@@ -68,21 +71,44 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The condition of the first branch, or the feature where each category has a branch."""
-        if self.kind == "multiway":
-            return shown(self.feature)
-        return self.conditions[0].text
+        """The condition of the first branch; for a multiway split the feature."""
+        return split_text(self.conditions, is_multiway=self.kind == "multiway")
+
+
+def split_text(
+    conditions: Sequence[Condition], *, is_multiway: bool, decimals: int | None = None
+) -> str:
+    """A split in words: the condition of its first branch; for a multiway split the feature."""
+    first = conditions[0]
+    return shown(first.feature) if is_multiway else first.in_words(decimals=decimals)
+
+
+def branch_texts(
+    conditions: Sequence[Condition], *, is_multiway: bool, most_labels: int | None = None
+) -> list[str]:
+    """The texts of the edges below a split: "yes" and "no", or the labels of each branch.
+
+    Of more than `most_labels` labels, the first ones and dots.
+    """
+    if not is_multiway:
+        return ["yes", "no"]
+    texts = []
+    for condition in conditions:
+        labels = [shown(label) for label in condition.categories[:most_labels]]
+        rest = [] if len(labels) == len(condition.categories) else ["..."]
+        texts.append(", ".join(labels + rest))
+    return texts
 
 
 @dataclass(frozen=True)
 class NodeReading:
-    """A node.
+    """A node of a fitted tree.
 
     parent       None for the root
-    question     None for a leaf
-    samples      training rows that came by, and their `weight`
-    value        shares of the classes, output after output, or means
-    prediction   the label or number that it stands for; of several outputs a tuple
+    question     its split; None for a leaf
+    samples      the number of training samples in the node, and their `weight`
+    value        class shares, output after output, or means
+    prediction   the label or number that the node would predict; a tuple for several outputs
     """
 
     number: int
@@ -103,13 +129,13 @@ class NodeReading:
 
     @property
     def shares(self) -> Any:
-        """{class: share}; of several outputs a tuple of them; None for a regressor."""
+        """{class: share}; a tuple of them for several outputs, None for a regressor."""
         return self.names.shares(self.value)
 
 
 @dataclass(frozen=True)
 class TreeReading:
-    """A fitted tree: its nodes in preorder, and what its numbers stand for.
+    """A fitted tree: its nodes in preorder, and the names of features and classes.
 
     outputs      the classes of each output; () for a regressor
     categories   {feature name: its labels}
@@ -198,12 +224,12 @@ def leaf_probabilities(model: Any) -> dict[int, Any]:
     Returns
     -------
     dict
-        {leaf number: {class: share}}; of several outputs a tuple of such shares for each leaf.
+        {leaf number: {class: share}}; with several outputs, a tuple of such shares for each leaf.
     """
     tree, names = tree_of(model), names_of(model)
     if not names.is_classifier:
         raise TypeError(
-            "Only the leaves of a classifier have probabilities; those of a regressor have values: "
+            "leaf_probabilities takes a classifier. Got a regressor, whose leaves have values: use "
             "[leaf.value for leaf in read_tree(model).leaves]."
         )
     leaves = np.flatnonzero(tree.kind == LEAF)
@@ -216,7 +242,7 @@ def leaf_probabilities(model: Any) -> dict[int, Any]:
 
 @dataclass(frozen=True)
 class Rule:
-    """A leaf as a rule: if all conditions hold, then the prediction.
+    """A leaf as a rule: if all conditions are met, then the prediction.
 
     share        of the predicted class among the rows of the leaf; None for a regressor
     samples      training rows in the leaf
@@ -232,14 +258,14 @@ class Rule:
 
     @property
     def text(self) -> str:
-        asked = " and ".join(condition.text for condition in self.conditions)
-        return f"{asked or 'always'}: {prediction_text(self.prediction)}"
+        conditions = " and ".join(condition.text for condition in self.conditions)
+        return f"{conditions or 'always'}: {prediction_text(self.prediction)}"
 
 
 def rules(model: Any) -> list[Rule]:
     """The leaves of a fitted tree as rules, from left to right.
 
-    Conditions on the same feature are merged: of x <= 5 and x <= 3 there is left x <= 3.
+    Conditions on the same feature are merged: x <= 5 and x <= 3 become x <= 3.
 
     Parameters
     ----------
@@ -248,8 +274,8 @@ def rules(model: Any) -> list[Rule]:
     Returns
     -------
     list of Rule
-        Every row meets the conditions of exactly one of them, unless rows with missing values
-        take all branches of a node (C4.5): then of several, each with its share.
+        Every row meets the conditions of exactly one rule, unless rows with missing values take all
+        branches of a node (C4.5): then it meets several, each with a share.
 
     Examples
     --------
@@ -268,14 +294,14 @@ def rules(model: Any) -> list[Rule]:
 
 def _rule(tree: TreeArrays, names: TreeNames, leaf: int, conditions: tuple[Condition, ...]) -> Rule:
     value = tree.value[leaf].tolist()
-    whole = float(tree.weight[0])
+    total = float(tree.weight[0])
     return Rule(
         leaf=leaf,
         conditions=conditions,
         prediction=names.prediction(value),
         share=names.share(value),
         samples=int(tree.n_samples[leaf]),
-        coverage=float(tree.weight[leaf]) / whole if whole > 0.0 else 0.0,
+        coverage=float(tree.weight[leaf]) / total if total > 0.0 else 0.0,
     )
 
 
@@ -294,17 +320,18 @@ class Region:
 
 
 def regions(model: Any) -> list[Region]:
-    """The boxes into which a tree of thresholds cuts space: rectangles, if it has two features.
+    """The boxes into which a tree of thresholds divides space: rectangles if it has two features.
 
     Parameters
     ----------
     model : fitted DecisionTreeClassifier or DecisionTreeRegressor
-        All of whose splits are thresholds.
+        All its splits must be thresholds.
 
     Returns
     -------
     list of Region
-        They do not overlap and fill all of space. A leaf that only missing values reach has none.
+        They do not overlap and fill the whole space. A leaf that only missing values reach has
+        none.
 
     Examples
     --------
@@ -318,9 +345,8 @@ def regions(model: Any) -> list[Region]:
     others = set(np.unique(tree.kind).tolist()) - {LEAF, THRESHOLD}
     if others:
         raise ValueError(
-            "Only trees whose splits are all thresholds have boxes; this one has "
-            f"{', '.join(KIND_NAMES[kind] for kind in sorted(others))} splits. rules(model) "
-            "describes it."
+            "regions takes trees whose splits are all thresholds; this one has "
+            f"{', '.join(KIND_NAMES[kind] for kind in sorted(others))} splits. Use rules(model)."
         )
     found = []
     for leaf, conditions in conditions_of_leaves(tree, names):

@@ -1,17 +1,15 @@
-"""Grown trees as arrays, and rows on their way through them.
+"""Grown trees as arrays, and how rows find their leaves.
 
 boosted_scores   scores of boosting: sums over rounds of small trees
-boosted_walk     the trees of boosting one after the other in one array
-class_shares     the shares of the classes in the nodes of a tree, output by output
-forest_walk      rows on their way through the trees of a forest, and what they gather there
-leaf_bits        many rows at the leaves of small trees, without any walking
-packed_trees     a tree in 20 bytes a node, as a forest keeps it
+boosted_walk     the trees of boosting joined in one array, and rows that walk through them
+forest_walk      rows walk through the trees of a forest and collect values or votes
+leaf_bits        the leaves of many rows in small trees, found with bit masks
+packed_trees     a tree in 20 bytes a node, as forests and boosting keep it
 tree_arrays      a grown tree as flat arrays
 tree_packing     from the nodes that have grown to a packed tree
-tree_states      packed trees as plain values, and back
-tree_sums        fitted models whose answer is a sum of what trees say, as such sums
-tree_walk        the way of a row through a tree of `tree_arrays`
-unfolding        packed trees as `TreeArrays`
+tree_sums        fitted models whose prediction is a sum over trees
+tree_walk        rows walk through a tree of `tree_arrays`
+unfolding        packed trees as `TreeArrays`, and back
 """
 
 import lazy_loader

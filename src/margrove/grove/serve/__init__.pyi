@@ -1,6 +1,4 @@
 from .boosted_scores import TreeScores as TreeScores
-from .class_shares import by_output as by_output
-from .class_shares import predicted_classes as predicted_classes
 from .forest_walk import add_values as add_values
 from .forest_walk import add_votes as add_votes
 from .forest_walk import leaves_of_rows as leaves_of_rows
@@ -10,7 +8,9 @@ from .packed_trees import MISSING_AT as MISSING_AT
 from .packed_trees import SET_AT as SET_AT
 from .packed_trees import Kind as Kind
 from .packed_trees import PackedTree as PackedTree
+from .packed_trees import TreeForm as TreeForm
 from .packed_trees import rescaled as rescaled
+from .packed_trees import times_powers as times_powers
 from .packed_trees import values_of_nodes as values_of_nodes
 from .tree_arrays import LEAF as LEAF
 from .tree_arrays import MULTIWAY as MULTIWAY
@@ -18,16 +18,17 @@ from .tree_arrays import OBLIQUE as OBLIQUE
 from .tree_arrays import SUBSET as SUBSET
 from .tree_arrays import THRESHOLD as THRESHOLD
 from .tree_arrays import TreeArrays as TreeArrays
+from .tree_arrays import by_output as by_output
+from .tree_arrays import predicted_classes as predicted_classes
 from .tree_arrays import subtree as subtree
 from .tree_packing import Cuts as Cuts
 from .tree_packing import cuts_of as cuts_of
 from .tree_packing import pack as pack
-from .tree_states import TreeForm as TreeForm
 from .tree_sums import TreeSum as TreeSum
 from .tree_sums import dense_rows as dense_rows
-from .tree_sums import require_constant_start as require_constant_start
+from .tree_sums import predictions_of as predictions_of
 from .tree_sums import shares_of_branches as shares_of_branches
-from .tree_sums import starts_from_model as starts_from_model
+from .tree_sums import tree_sum as tree_sum
 from .tree_sums import tree_sum_of as tree_sum_of
 from .tree_walk import Questions as Questions
 from .tree_walk import branch_of as branch_of

@@ -9,21 +9,21 @@ import scipy.sparse as sp
 
 from margrove._data import read_only
 from margrove._runtime import run_tiles
-from margrove.grove.serve.boosted_walk import arena_of, features_of, new_ways, walk
-from margrove.grove.serve.leaf_bits import BLOCK, LeafBits, answer, leaf_bits_of, new_room
+from margrove.grove.serve.boosted_walk import features_of, join_trees, new_walks, walk
+from margrove.grove.serve.leaf_bits import BLOCK, LeafBits, leaf_bits_of, look_up, new_buffers
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.serve.tree_sums import dense_rows
 
 __all__ = ["TreeScores"]
 
-# A walk through a tree takes as long as
-_QUESTIONS_OF_A_WALK = 4  # so many questions put to a handful of rows
-_COLUMNS_OF_A_WALK = 4  # so many cells turned into codes
-_ROWS_FOR_TABLES = 512  # for fewer, tables are not made, but used where they are there
-_AT_ONCE = 1e9  # rows times nodes of a tile, some 50 milliseconds
-_SHARED = 1e8  # rows times nodes that threads share
+# Measured: one walk of a row through a tree takes as long as
+_SPLITS_OF_A_WALK = 4  # comparing a vector of rows with so many splits
+_COLUMNS_OF_A_WALK = 4  # turning so many cells into codes
+_ROWS_FOR_TABLES = 512  # tables are not made for fewer rows, only used if they exist
+_WORK_OF_A_TILE = 1e9  # rows times nodes, about 50 milliseconds
+_WORK_FOR_THREADS = 1e8  # rows times nodes; with less, one thread is faster
 _MOST_BLOCKS = 8  # of a tile
-_MOST_CELLS = 1 << 22  # of rows that have to be made dense
+_MOST_CELLS = 1 << 22  # of sparse rows that are made dense at once
 
 
 class TreeScores:
@@ -33,20 +33,21 @@ class TreeScores:
     n_categories   int64 (d,)  of each categorical column, 0 elsewhere
     start          float64 (K,)  the scores before the first round
 
-    Few rows walk through the trees; for many, the trees become tables, when they are needed first.
+    Few rows walk through the trees. For many rows, the trees are turned into tables (`leaf_bits`)
+    when these are needed for the first time.
     """
 
     def __init__(
         self, trees: list[list[PackedTree]], n_categories: np.ndarray, start: np.ndarray
     ) -> None:
         self.start = np.asarray(start, dtype=np.float64)
-        self._rounds = [list(own) for own in trees]
-        self._arena = arena_of([tree for own in trees for tree in own], n_categories)
+        self._rounds = [list(trees_of_round) for trees_of_round in trees]
+        self._joined = join_trees([tree for group in trees for tree in group], n_categories)
         self._bits: LeafBits | None = None
-        self._n_features = np.count_nonzero(np.bincount(features_of(self._arena.links[1::2])))
+        self._n_used = np.count_nonzero(np.bincount(features_of(self._joined.links[1::2])))
 
     def __reduce__(self) -> Any:
-        return TreeScores, (self._rounds, self._arena.n_categories, self.start)
+        return TreeScores, (self._rounds, self._joined.n_categories, self.start)
 
     @property
     def n_rounds(self) -> int:
@@ -54,7 +55,7 @@ class TreeScores:
 
     @property
     def n_features(self) -> int:
-        return len(self._arena.n_categories)
+        return len(self._joined.n_categories)
 
     @property
     def n_scores(self) -> int:
@@ -63,11 +64,12 @@ class TreeScores:
     def is_worth_sharing(
         self, n_rows: int, first_round: int = 0, last_round: int | None = None
     ) -> bool:
-        """Whether threads help; to find out how many there may be takes longer than a row does."""
-        return n_rows * self._n_nodes(*self._range_of_trees(first_round, last_round)) >= _SHARED
+        """Whether several threads are faster; asking how many there are takes longer than a row."""
+        n_nodes = self._n_nodes(*self._range_of_trees(first_round, last_round))
+        return n_rows * n_nodes >= _WORK_FOR_THREADS
 
     def scores(self, X: Any, *, n_threads: int = 1) -> np.ndarray:
-        """float64 (K, n): where all rounds lead to from the start."""
+        """float64 (K, n): the scores after all rounds."""
         raw = np.repeat(self.start[:, None], X.shape[0], axis=1)
         self.add(X, raw, n_threads=n_threads)
         return raw
@@ -81,10 +83,10 @@ class TreeScores:
         *,
         n_threads: int = 1,
     ) -> None:
-        """Add what the trees say, from the first round up to, but not including, the last one.
+        """Add the trees of rounds first_round .. last_round - 1 to raw, float64 (K, n).
 
-        X is dense (NaN is missing, categories are numbers) or CSR, raw float64 (K, n). Trees are
-        added one after the other: no bit depends on how rows come together, or on threads.
+        X is dense (NaN is missing, categories are numbers) or CSR. Trees are added one after the
+        other, so the result does not depend on the other rows or on threads.
         """
         first, last = self._range_of_trees(first_round, last_round)
         self._visit(X, first, last, raw, np.empty((0, 0), np.int32), n_threads)
@@ -97,19 +99,19 @@ class TreeScores:
         *,
         n_threads: int = 1,
     ) -> np.ndarray:
-        """int32 (n, rounds times K): the number of each row's leaf in each tree."""
+        """int32 (n, rounds * K): the leaf of each row in each tree."""
         first, last = self._range_of_trees(first_round, last_round)
         found = np.empty((X.shape[0], last - first), np.int32)
         self._visit(X, first, last, np.empty((0, 0)), found, n_threads)
         return found
 
     def _range_of_trees(self, first_round: int, last_round: int | None) -> tuple[int, int]:
-        """Those of a round stand side by side."""
+        """First and last (excluded) number of the trees of these rounds."""
         first, last, _ = slice(first_round, last_round).indices(self.n_rounds)
         return first * self.n_scores, max(first, last) * self.n_scores
 
     def _n_nodes(self, first: int, last: int) -> int:
-        return int(self._arena.roots[last] - self._arena.roots[first])
+        return int(self._joined.roots[last] - self._joined.roots[first])
 
     def _visit(
         self,
@@ -121,12 +123,12 @@ class TreeScores:
         n_threads: int,
     ) -> None:
         """Add to `raw`, or write to `found`; the other one is empty."""
-        n, arena = X.shape[0], self._arena
+        n, joined = X.shape[0], self._joined
         if n == 0 or first == last:
             return
         n_nodes = self._n_nodes(first, last)
-        n_threads = n_threads if n * n_nodes >= _SHARED else 1
-        n_blocks = min(_AT_ONCE / n_nodes, n / (2 * n_threads)) / BLOCK
+        n_threads = n_threads if n * n_nodes >= _WORK_FOR_THREADS else 1
+        n_blocks = min(_WORK_OF_A_TILE / n_nodes, n / (2 * n_threads)) / BLOCK
         size = BLOCK * int(min(max(n_blocks, 1), _MOST_BLOCKS))
         if sp.issparse(X):
             size = max(1, min(size, _MOST_CELLS // X.shape[1]))
@@ -136,17 +138,17 @@ class TreeScores:
             begin = tile * size
             cells = read_only(dense_rows(X, slice(begin, begin + size)).ravel())
             if bits is None:
-                walk(cells, arena, first, last, first, new_ways(), raw, found, begin)
+                walk(cells, joined, first, last, first, new_walks(), raw, found, begin)
             else:
-                answer(cells, arena, bits, first, last, new_room(bits), raw, found, begin)
+                look_up(cells, joined, bits, first, last, new_buffers(bits), raw, found, begin)
 
         run_tiles(visit, -(-n // size), n_threads)
 
     def _bits_for(self, n_rows: int, n_trees: int, n_nodes: int) -> LeafBits | None:
-        """Tables, where they save time."""
-        is_few = _QUESTIONS_OF_A_WALK * n_rows * n_trees < n_nodes
-        if is_few or _COLUMNS_OF_A_WALK * n_trees < self._n_features:
+        """Tables if they are faster than walks, else None."""
+        is_few = _SPLITS_OF_A_WALK * n_rows * n_trees < n_nodes
+        if is_few or _COLUMNS_OF_A_WALK * n_trees < self._n_used:
             return None
         if self._bits is None and n_rows >= _ROWS_FOR_TABLES:
-            self._bits = leaf_bits_of(self._arena)
+            self._bits = leaf_bits_of(self._joined)
         return self._bits

@@ -1,4 +1,4 @@
-"""The trees of boosting one after the other in one array, and rows that walk through them."""
+"""The trees of boosting joined in one array, and rows that walk through them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from margrove._runtime import kernel
 from margrove.grove.grow.search import SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
 
-__all__ = ["Arena", "arena_of", "features_of", "have_sets", "new_ways", "starts_of", "walk"]
+__all__ = ["JoinedTrees", "features_of", "have_sets", "join_trees", "new_walks", "starts_of",
+           "walk"]  # fmt: skip
 
-_ABREAST = 8
+_WALKS_AT_ONCE = 8
 _LOW_WORD = np.int64(0xFFFFFFFF)
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _ONE = np.uint32(1)
 
 
-class Arena(NamedTuple):
-    """Nodes as in `packed`, but numbered throughout.
+class JoinedTrees(NamedTuple):
+    """The nodes of all trees as in `packed_trees`, numbered from the first tree to the last.
 
-    numbers        float64 (2N,)  at 2k: the threshold, the value of a leaf, or where its set is
-    links          int64 (2N,)  at 2k + 1; of the same memory
+    numbers        float64 (2N,)  at 2k: the threshold, the start of the set, or the leaf's value
+    links          int64 (2N,)  at 2k + 1: the link; the same memory as `numbers`
     words          uint32  sets of categories, as bits
     n_categories   int64 (d,)
-    roots          int64 (trees + 1,)  the last one is N
+    roots          int64 (trees + 1,)  the root of each tree; the last entry is N
     """
 
     numbers: np.ndarray
@@ -37,45 +38,47 @@ class Arena(NamedTuple):
 
     @property
     def left(self) -> np.ndarray:
-        """The left child of each node; a leaf's is itself."""
+        """int64 (N,): the left child of each node; for a leaf the leaf itself."""
         left: np.ndarray = self.links[1::2] & _LOW_WORD
         return left
 
 
-def arena_of(trees: list[PackedTree], n_categories: np.ndarray) -> Arena:
-    """Trees whose leaves are single numbers; an error where one of them is not sound."""
+def join_trees(trees: list[PackedTree], n_categories: np.ndarray) -> JoinedTrees:
+    """Join trees whose leaves are single numbers; raise if one of them is not sound."""
     n_categories = np.ascontiguousarray(n_categories, dtype=np.int64)
     if not _look_sound(trees, n_categories):
         kind = Kind(SQUARED, (), 1, n_categories)
-        for tree in trees:  # whichever it is says what is wrong
+        for tree in trees:  # the one that is not sound raises
             tree.require_sound(kind, len(n_categories))
-    sizes, nodes, words = _joined(trees)
+    sizes, nodes, words = _concatenated(trees)
     roots = starts_of(sizes)
     nodes[1::2] += np.repeat(roots[:-1], sizes)
     n_words = np.array([len(tree.words) for tree in trees], np.int64)
     numbers = nodes.view(np.float64)
     numbers[0::2] += np.where(have_sets(nodes[1::2]), np.repeat(starts_of(n_words)[:-1], sizes), 0)
     arrays = (numbers, nodes, words, n_categories, roots)
-    return Arena(*(read_only(own) for own in arrays))
+    return JoinedTrees(*map(read_only, arrays))
 
 
 def starts_of(counts: np.ndarray) -> np.ndarray:
-    """Where each part begins, and in the end where the last one ends."""
+    """Where each of several runs of these lengths begins, and last where all end."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def have_sets(links: np.ndarray) -> np.ndarray:
+    """bool: whether nodes split by a set of categories."""
     found: np.ndarray = (links >> SET_AT) & 1 == 1
     return found
 
 
 def features_of(links: np.ndarray) -> np.ndarray:
+    """int64: the features of nodes."""
     found: np.ndarray = (links >> FEATURE_AT) & _FEATURE_BITS
     return found
 
 
-def _joined(trees: list[PackedTree]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many nodes each tree has, all nodes, and all words."""
+def _concatenated(trees: list[PackedTree]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The number of nodes of each tree, all nodes, and all words of sets."""
     return (
         np.array([len(tree) for tree in trees], np.int64),
         np.concatenate([np.empty(0, np.int64), *(tree.nodes for tree in trees)]),
@@ -84,10 +87,10 @@ def _joined(trees: list[PackedTree]) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _look_sound(trees: list[PackedTree], n_categories: np.ndarray) -> bool:
-    """What `PackedTree.require_sound` asks for, of all trees at once: fifty times faster."""
+    """The checks of `PackedTree.require_sound` for all trees at once: fifty times faster."""
     if any(tree.nodes.shape != (2 * len(tree),) or len(tree) % 2 == 0 for tree in trees):
         return False
-    sizes, nodes, _ = _joined(trees)
+    sizes, nodes, _ = _concatenated(trees)
     link, first = nodes[1::2], nodes.view(np.float64)[0::2]
     root = np.repeat(starts_of(sizes)[:-1], sizes)
     number = np.arange(len(link)) - root
@@ -113,68 +116,72 @@ def _look_sound(trees: list[PackedTree], n_categories: np.ndarray) -> bool:
     return not (np.any(begins < 0) or np.any(ends > n_words))
 
 
-def new_ways() -> np.ndarray:
-    """Room for `walk`: where the rows begin, and the nodes they have come to."""
-    return np.empty((2, _ABREAST), np.int64)
+def new_walks() -> np.ndarray:
+    """A buffer for `walk`: where the rows begin, and the nodes they have reached."""
+    return np.empty((2, _WALKS_AT_ONCE), np.int64)
 
 
 @kernel(bare=True)
-def walk(cells, arena, first, last, origin, ways, raw, found, begin):
-    """All rows through trees first ... last - 1, in eight ways at a time, so that none waits for
-    memory: of one row through eight trees, or of eight rows through one.
+def walk(cells, joined, first, last, origin, walks, raw, found, begin):
+    """All rows walk through trees first ... last - 1.
+
+    Eight walks go on at a time, of one row through eight trees or of eight rows through one: while
+    one waits for memory, the others go on.
 
     cells   float64 (n d,)  the rows, one after the other
-    raw     float64 (K, rows)  gets values added: tree t's to score t mod K
+    walks   buffer of `new_walks`
+    raw     float64 (K, rows)  the value of tree t is added to score t mod K
     found   int32 (rows, trees)  gets the numbers of leaves, if raw is empty
-    begin, origin: the first row, and the tree of the first column, there.
+    begin   the place of the first row in raw and found
+    origin  the tree of the first column of found
     """
-    n_features, n_scores = len(arena.n_categories), raw.shape[0]
-    n_ways = len(cells) // n_features * (last - first)
-    row, tree = 0, first  # of the next way
+    n_features, n_scores = len(joined.n_categories), raw.shape[0]
+    n_walks = len(cells) // n_features * (last - first)
+    row, tree = 0, first  # of the next walk
     done_row, done_tree = 0, first
-    for start in range(0, n_ways, _ABREAST):
-        count = min(_ABREAST, n_ways - start)
-        for k in range(_ABREAST):  # in the end some may stand still
-            ways[0, k], ways[1, k] = row * n_features, arena.roots[tree]
+    for start in range(0, n_walks, _WALKS_AT_ONCE):
+        count = min(_WALKS_AT_ONCE, n_walks - start)
+        for k in range(_WALKS_AT_ONCE):  # at the end, some repeat the last walk
+            walks[0, k], walks[1, k] = row * n_features, joined.roots[tree]
             if k < count - 1:
-                row, tree = _next_way(row, tree, first, last)
-        row, tree = _next_way(row, tree, first, last)
-        _go_to_leaves(cells, arena, ways)
+                row, tree = _next_walk(row, tree, first, last)
+        row, tree = _next_walk(row, tree, first, last)
+        _go_to_leaves(cells, joined, walks)
         for k in range(count):
-            leaf = ways[1, k]
+            leaf = walks[1, k]
             if n_scores:
-                raw[done_tree % n_scores, begin + done_row] += arena.numbers[2 * leaf]
+                raw[done_tree % n_scores, begin + done_row] += joined.numbers[2 * leaf]
             else:
-                found[begin + done_row, done_tree - origin] = leaf - arena.roots[done_tree]
-            done_row, done_tree = _next_way(done_row, done_tree, first, last)
+                found[begin + done_row, done_tree - origin] = leaf - joined.roots[done_tree]
+            done_row, done_tree = _next_walk(done_row, done_tree, first, last)
 
 
 @kernel(inner=True)
-def _next_way(row, tree, first, last):
+def _next_walk(row, tree, first, last):
     return (row, tree + 1) if tree + 1 < last else (row + 1, first)
 
 
 @kernel(inner=True)
-def _go_to_leaves(cells, arena, ways):
-    on_the_way = np.int64(1)
-    while on_the_way:
-        on_the_way = np.int64(0)
-        for k in range(_ABREAST):  # a constant, so that the compiler writes out all eight
-            node = ways[1, k]
-            link = arena.links[np.uint64(2 * node + 1)]
+def _go_to_leaves(cells, joined, walks):
+    is_walking = np.int64(1)
+    while is_walking:
+        is_walking = np.int64(0)
+        for k in range(_WALKS_AT_ONCE):  # a constant, so that the compiler unrolls the loop
+            node = walks[1, k]
+            link = joined.links[np.uint64(2 * node + 1)]
             left = link & _LOW_WORD
             feature = (link >> FEATURE_AT) & _FEATURE_BITS
-            value = cells[np.uint64(ways[0, k] + feature)]
-            threshold = arena.numbers[np.uint64(2 * node)]
+            value = cells[np.uint64(walks[0, k] + feature)]
+            threshold = joined.numbers[np.uint64(2 * node)]
             missing_right = ~(link >> MISSING_AT) & np.int64(1)
             is_missing = np.int64(value != value)  # noqa: PLR0124
             is_right = np.int64(value > threshold) | (is_missing & missing_right)
             if (link >> SET_AT) & 1:
                 is_right = missing_right
-                if 0 <= value < arena.n_categories[feature]:
+                if 0 <= value < joined.n_categories[feature]:
                     category = np.int64(value)
-                    word = arena.words[np.int64(threshold) + category // 32]
+                    word = joined.words[np.int64(threshold) + category // 32]
                     is_right = np.int64(~(word >> np.uint32(category % 32)) & _ONE)
             is_inner = np.int64(left != node)
-            ways[1, k] = left + (is_inner & is_right)
-            on_the_way |= is_inner
+            walks[1, k] = left + (is_inner & is_right)
+            is_walking |= is_inner

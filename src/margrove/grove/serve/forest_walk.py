@@ -1,4 +1,4 @@
-"""Rows on their way through the trees of a forest, and what they gather there."""
+"""Rows walk through the packed trees of a forest and collect values or votes of their leaves."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from margrove.grove.serve.packed_trees import Kind, PackedTree
 __all__ = ["add_values", "add_votes", "leaves_of_rows", "leaves_of_some"]
 
 _ROWS_AT_ONCE = 4096
-_ABREAST = 8
+_WALKS_AT_ONCE = 8
 _NO_ROWS = np.empty((0, 1))
 
 
 def leaves_of_rows(
     tree: PackedTree, X: np.ndarray, kind: Kind, found: np.ndarray, *, has_nan: bool
 ) -> None:
-    """The leaf of each row of a dense X (NaN is missing), int32 (n,), in the tree's numbers."""
+    """Write the leaf of each row of a dense X (NaN is missing) to found, int32 (n,)."""
     thresholds = tree.nodes.view(np.float64)
-    if has_nan or len(tree.words) or len(X) < _ABREAST:
-        _walk_carefully(X, thresholds, tree.nodes, tree.words, kind.n_categories, found)
+    if has_nan or len(tree.words) or len(X) < _WALKS_AT_ONCE:
+        _walk_any(X, thresholds, tree.nodes, tree.words, kind.n_categories, found)
     else:
         _walk(np.ravel(X), X.shape[1], thresholds, tree.nodes, found)
 
@@ -30,21 +30,21 @@ def leaves_of_rows(
 def leaves_of_some(
     tree: PackedTree, X: np.ndarray, rows: np.ndarray, kind: Kind, found: np.ndarray
 ) -> None:
-    """The same for some rows, in pieces: found[rows]."""
+    """Write the leaves of some rows of X, dense or CSR, to found[rows]."""
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
-        own = rows[begin : begin + _ROWS_AT_ONCE]
-        part = X[own].toarray() if hasattr(X, "toarray") else X[own]
-        leaves = np.empty(len(own), np.int32)
-        leaves_of_rows(tree, part, kind, leaves, has_nan=bool(np.isnan(part).any()))
-        found[own] = leaves
+        block = rows[begin : begin + _ROWS_AT_ONCE]
+        cells = X[block].toarray() if hasattr(X, "toarray") else X[block]
+        leaves = np.empty(len(block), np.int32)
+        leaves_of_rows(tree, cells, kind, leaves, has_nan=bool(np.isnan(cells).any()))
+        found[block] = leaves
 
 
 def add_values(
     tree: PackedTree, leaves: np.ndarray, kind: Kind, amount: np.ndarray | None, sums: np.ndarray
 ) -> None:
-    """sums[i] += the value of leaf leaves[i], `amount[i]` times; leaves below 0 are passed over.
+    """sums[i] += amount[i] times the value of leaf leaves[i]; negative leaves are skipped.
 
-    Of classes, the value is the shares of each output.
+    For classes, the value is the class shares of each output.
     """
     thresholds = tree.nodes.view(np.float64)
     if not kind.has_rows:
@@ -57,14 +57,14 @@ def add_values(
 def add_votes(
     tree: PackedTree, leaves: np.ndarray, kind: Kind, amount: np.ndarray | None, sums: np.ndarray
 ) -> None:
-    """The same with one vote for the largest class of each output."""
+    """Like `add_values`, with one vote for the most frequent class of each output as value."""
     starts = _starts(kind.n_classes)
     _add_votes(tree.nodes.view(np.float64), leaves, tree.values, kind.n_pure, starts, amount, sums)
 
 
 @functools.lru_cache(64)
 def _starts(n_classes: tuple[int, ...]) -> np.ndarray:
-    """Where the columns of each output begin and end; nothing, for numbers."""
+    """Where the columns of each output begin and end; empty for regression."""
     if not n_classes:
         return np.empty(0, np.int64)
     return np.concatenate([[0], np.cumsum(n_classes)]).astype(np.int64)
@@ -72,36 +72,38 @@ def _starts(n_classes: tuple[int, ...]) -> np.ndarray:
 
 @kernel
 def _walk(cells, n_features, thresholds, links, found):
-    """For numbers that are all there: eight rows at a time, so that none waits for memory.
+    """Find the leaves of rows without missing values and categories.
 
-    `cells` are the rows, eight at least, one after the other.
+    Eight rows walk at a time: while one waits for memory, the others go on. `cells` are the rows,
+    at least eight, one after the other.
     """
-    at = np.zeros(_ABREAST, np.int64)
+    at = np.zeros(_WALKS_AT_ONCE, np.int64)
     low, bits = np.int64(0xFFFFFFFF), np.int64(0xFFFFFFF)
     n = len(found)
-    for start in range(0, n, _ABREAST):
-        begin = min(start, n - _ABREAST)  # the last ones walk with some that went before
-        for k in range(_ABREAST):
+    for start in range(0, n, _WALKS_AT_ONCE):
+        begin = min(start, n - _WALKS_AT_ONCE)  # the last eight may overlap those before
+        for k in range(_WALKS_AT_ONCE):
             at[k] = 0
-        on_the_way = np.int64(1)
-        while on_the_way:
-            on_the_way = np.int64(0)
+        is_walking = np.int64(1)
+        while is_walking:
+            is_walking = np.int64(0)
             row = np.uint64(begin * n_features)
-            for k in range(_ABREAST):  # a constant, so that the compiler writes out all eight
+            for k in range(_WALKS_AT_ONCE):  # a constant, so that the compiler unrolls the loop
                 node = at[k]
                 link = links[np.uint64(2 * node + 1)]
                 value = cells[row + np.uint64((link >> 32) & bits)]
                 left = link & low
                 inner = np.int64(left != node)
                 at[k] = left + (inner & np.int64(value > thresholds[np.uint64(2 * node)]))
-                on_the_way |= inner
+                is_walking |= inner
                 row += np.uint64(n_features)
-        for k in range(_ABREAST):
+        for k in range(_WALKS_AT_ONCE):
             found[begin + k] = at[k]
 
 
 @kernel
-def _walk_carefully(X, thresholds, links, words, n_categories, found):
+def _walk_any(X, thresholds, links, words, n_categories, found):
+    """Find the leaves of rows that may have missing values and categories, one by one."""
     low, bits = np.int64(0xFFFFFFFF), np.int64(0xFFFFFFF)
     for i in range(X.shape[0]):
         node = np.int64(0)
@@ -129,8 +131,8 @@ def _walk_carefully(X, thresholds, links, words, n_categories, found):
 def _add_numbers(thresholds, leaves, amount, sums):
     for i in range(len(leaves)):
         if leaves[i] >= 0:
-            own = thresholds[2 * leaves[i]]
-            sums[i, 0] += own if amount is None else own * amount[i]
+            value = thresholds[2 * leaves[i]]
+            sums[i, 0] += value if amount is None else value * amount[i]
 
 
 @kernel

@@ -1,16 +1,16 @@
-"""Many rows at the leaves of small trees, without any walking.
+"""The leaves of many rows in small trees, found with bit masks instead of walks.
 
-Each row has a bit for every leaf of a tree, in order from left to right. A question that is
-answered with *right* takes away the bits of the leaves on its left, whether or not the row ever
-comes to it; the lowest bit that stays is the row's leaf (Lucchese et al. 2015). Rows in blocks
-answer one question after the other, sixteen or more in an instruction (2016). To that end, values
-become codes of one byte, in columns,
+Each row has a bit for every leaf of a tree, in order from left to right. Every split that the row
+answers with *right* clears the bits of the leaves in its left subtree, whether or not the row
+reaches the split; the lowest bit that remains is the row's leaf (QuickScorer, Lucchese et al.
+2015). Splits are applied to a block of rows one after the other, to sixteen or more rows in an
+instruction (2016). For that, values become codes of one byte, in columns:
 
     numbers       0 for missing, else 1 + the number of thresholds below the value
     categories    their number; the number of all categories for missing
 
-of which a feature has several where a byte cannot tell its thresholds apart. Bits are kept in
-words of 32; large trees have several.
+A feature has several columns if it has more thresholds than a byte can count. Bits are kept in
+words of 32; large trees have several words.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ import numpy as np
 from margrove._data import read_only
 from margrove._runtime import kernel
 from margrove.grove.serve.boosted_walk import (
-    Arena,
+    JoinedTrees,
     features_of,
     have_sets,
-    new_ways,
+    new_walks,
     starts_of,
     walk,
 )
 from margrove.grove.serve.packed_trees import MISSING_AT
 
-__all__ = ["BLOCK", "LeafBits", "Room", "answer", "leaf_bits_of", "new_room"]
+__all__ = ["BLOCK", "BlockBuffers", "LeafBits", "leaf_bits_of", "look_up", "new_buffers"]
 
 BLOCK = 1024  # rows whose codes stay in the cache
-_MOST_LEAVES = 512  # from which on walks are faster
-_MOST_CUTS = 254  # of a column: there are the codes above them all, and of missing values
+_MOST_LEAVES = 512  # walks are faster for larger trees
+_MOST_CUTS = 254  # of a column: 255 codes of values, and one of missing values, fit into a byte
 _MOST_CATEGORIES = 255
 _WORD = 32
-_AT_ONCE = 4  # questions, or most of the time goes into reading and writing bits
+_AT_ONCE = 4  # splits: with fewer, most of the time would go into reading and writing bits
 _ALL = np.uint32(0xFFFFFFFF)
 _ONE = np.uint32(1)
 _FIVE, _LAST_FIVE = np.uint32(5), np.uint32(31)
@@ -47,12 +47,12 @@ _PLACE_OF_BIT = ((_ONE << np.arange(32, dtype=np.uint32)) * _SPREAD >> _SPREAD_A
 
 
 class _Columns(NamedTuple):
-    """How codes come about, (columns,) each but the cuts.
+    """How values become codes; all arrays but the cuts are (columns,).
 
     feature   int64
-    n_steps   int64  of the search for numbers; -1 for categories
-    start     int64  of the search among the cuts; the number of categories
-    cuts      float64  of each column of numbers 2^n_steps - 1, infinity after its thresholds
+    n_steps   int64  steps of the binary search for numbers; -1 for categories
+    start     int64  first cut of the column; for categories, their number
+    cuts      float64  for each column of numbers 2^n_steps - 1: its thresholds, then infinity
     """
 
     feature: np.ndarray
@@ -61,14 +61,15 @@ class _Columns(NamedTuple):
     cuts: np.ndarray
 
 
-class _Questions(NamedTuple):
-    """About numbers, in fours: right, if code - shift > limit.
+class _ThresholdSplits(NamedTuple):
+    """Splits by thresholds, in groups of four: a row goes right if code - shift > limit.
 
-    first    int64 (words + 1,)  of each word
-    column   uint64 (questions,)  where its codes begin
-    shift    uint8  0, if missing values go left, as the smallest; 1, if as the largest: 0 - 1 = 255
+    first    int64 (words + 1,)  the first split of each word
+    column   uint64 (splits,)  where the codes of its column begin
+    shift    uint8  0 if missing values go left, being the smallest code; 1 if they go right, being
+             the largest: 0 - 1 = 255
     limit    uint8
-    keeps    uint32  bits that stay where the answer is right
+    keeps    uint32  bits that remain for rows that go right
     """
 
     first: np.ndarray
@@ -78,26 +79,26 @@ class _Questions(NamedTuple):
     keeps: np.ndarray
 
 
-class _Sets(NamedTuple):
-    """About 32 categories each: right, if they are among these, but not in the set.
+class _SetSplits(NamedTuple):
+    """Splits by sets, an entry for 32 categories: those of them outside the set go right.
 
-    first, column, keeps   as of `_Questions`
-    part                   uint32  which of the words of the set
+    first, column, keeps   as in `_ThresholdSplits`
+    word_number            uint32  which word of the set: category // 32
     members                uint32  that word
     """
 
     first: np.ndarray
     column: np.ndarray
-    part: np.ndarray
+    word_number: np.ndarray
     members: np.ndarray
     keeps: np.ndarray
 
 
 class LeafBits(NamedTuple):
-    """The questions of all trees.
+    """The splits of all trees as tables.
 
-    first    int64 (trees + 1,)  the first word of each; those without words are walked
-    values   float64 (32 words,)  of the leaves, each at the place that its bit leads to
+    first    int64 (trees + 1,)  the first word of each tree; trees without words are walked
+    values   float64 (32 words,)  values of the leaves, see `_place_of`
     leaves   int32 (32 words,)  their numbers
     """
 
@@ -105,19 +106,19 @@ class LeafBits(NamedTuple):
     values: np.ndarray
     leaves: np.ndarray
     columns: _Columns
-    questions: _Questions
-    sets: _Sets
+    thresholds: _ThresholdSplits
+    sets: _SetSplits
 
 
-class Room(NamedTuple):
-    """What a block of rows needs.
+class BlockBuffers(NamedTuple):
+    """The buffers for a block of rows.
 
     codes    uint8 (columns times 1024,)
     cells    float64 (1024,)  of one feature
-    search   int64 (1024,)  how far they have come in the search for their codes
+    search   int64 (1024,)  state of the binary search for codes
     bits     uint32 (1024,)
-    places   uint32 (1024,)  of leaves
-    ways     for those that walk
+    places   uint32 (1024,)  of leaves in `LeafBits.values`
+    walks    for trees that are walked
     """
 
     codes: np.ndarray
@@ -125,49 +126,49 @@ class Room(NamedTuple):
     search: np.ndarray
     bits: np.ndarray
     places: np.ndarray
-    ways: np.ndarray
+    walks: np.ndarray
 
 
-def new_room(bits: LeafBits) -> Room:
-    return Room(
+def new_buffers(bits: LeafBits) -> BlockBuffers:
+    return BlockBuffers(
         np.empty(len(bits.columns.feature) * BLOCK, np.uint8),
         np.empty(BLOCK),
         np.empty(BLOCK, np.int64),
         np.empty(BLOCK, np.uint32),
         np.empty(BLOCK, np.uint32),
-        new_ways(),
+        new_walks(),
     )
 
 
 @kernel(bare=True)
-def answer(cells, arena, tables, first, last, room, raw, found, begin):
-    """What `walk` does, block by block."""
-    n_features, n_scores = len(arena.n_categories), raw.shape[0]
+def look_up(cells, joined, tables, first, last, buffers, raw, found, begin):
+    """Does what `walk` does, block by block, with the tables of `LeafBits`."""
+    n_features, n_scores = len(joined.n_categories), raw.shape[0]
     n = len(cells) // n_features
     for start in range(0, n, BLOCK):
         count, at = min(BLOCK, n - start), begin + start
         block = cells[start * n_features : (start + count) * n_features]
-        _write_codes(block, n_features, tables.columns, room)
+        _write_codes(block, n_features, tables.columns, buffers)
         for tree in range(first, last):
             if tables.first[tree] == tables.first[tree + 1]:
-                walk(block, arena, tree, tree + 1, first, room.ways, raw, found, at)
+                walk(block, joined, tree, tree + 1, first, buffers.walks, raw, found, at)
                 continue
-            _find_places(tables, tree, count, room)
+            _find_places(tables, tree, count, buffers)
             if n_scores:
                 sums = raw[tree % n_scores]
                 for i in range(count):
-                    sums[at + i] += tables.values[room.places[i]]
+                    sums[at + i] += tables.values[buffers.places[i]]
             else:
                 for i in range(count):
-                    found[at + i, tree - first] = tables.leaves[room.places[i]]
+                    found[at + i, tree - first] = tables.leaves[buffers.places[i]]
 
 
 @kernel(inner=True)
-def _write_codes(block, n_features, columns, room):
+def _write_codes(block, n_features, columns, buffers):
     n = len(block) // n_features
-    cells, search = room.cells, room.search
+    cells, search = buffers.cells, buffers.search
     for column in range(len(columns.feature)):
-        codes = room.codes[column * BLOCK : (column + 1) * BLOCK]
+        codes = buffers.codes[column * BLOCK : (column + 1) * BLOCK]
         start, n_steps = columns.start[column], columns.n_steps[column]
         for i in range(n):
             cells[i] = block[np.uint64(i * n_features + columns.feature[column])]
@@ -188,32 +189,36 @@ def _write_codes(block, n_features, columns, room):
 
 
 @kernel(inner=True)
-def _find_places(tables, tree, n, room):
-    asked, sets, bits = tables.questions, tables.sets, room.bits
+def _find_places(tables, tree, n, buffers):
+    """Write the place of each row's leaf in `LeafBits.values`."""
+    splits, sets, bits = tables.thresholds, tables.sets, buffers.bits
     for word in range(tables.first[tree + 1] - 1, tables.first[tree] - 1, -1):
         for i in range(n):
             bits[i] = _ALL
-        for q in range(asked.first[word], asked.first[word + 1], _AT_ONCE):
-            _ask_four(room.codes, asked, q, n, bits)
+        for q in range(splits.first[word], splits.first[word + 1], _AT_ONCE):
+            _apply_thresholds(buffers.codes, splits, q, n, bits)
         for q in range(sets.first[word], sets.first[word + 1]):
-            _ask_for_set(room.codes, sets, q, n, bits)
+            _apply_set(buffers.codes, sets, q, n, bits)
         for i in range(n):
             place = np.uint32(_WORD * word + _place_of(bits[i] & (~bits[i] + _ONE)))
-            room.places[i] = place if bits[i] else room.places[i]
+            buffers.places[i] = place if bits[i] else buffers.places[i]
 
 
 @kernel(inner=True)
 def _place_of(bit):
-    """0 to 31, for a word with one bit: its product with de Bruijn's number begins with the place.
+    """0 to 31, different for each word with one bit: the top bits of its product with de Bruijn's
+    number.
 
-    Bits are not in order there, but no instruction for vectors counts zeros on most machines.
+    The places are not in the order of the bits, but most machines have no vector instruction that
+    counts zeros.
     """
     return np.uint32(np.uint32(bit) * _SPREAD) >> _SPREAD_AT
 
 
 @kernel(inner=True)
-def _ask_four(codes, asked, q, n, bits):
-    column, shift, limit, keeps = asked.column, asked.shift, asked.limit, asked.keeps
+def _apply_thresholds(codes, splits, q, n, bits):
+    """Apply splits q .. q + 3."""
+    column, shift, limit, keeps = splits.column, splits.shift, splits.limit, splits.keeps
     a, b, c, d = column[q], column[q + 1], column[q + 2], column[q + 3]
     shift_a, shift_b, shift_c, shift_d = shift[q], shift[q + 1], shift[q + 2], shift[q + 3]
     limit_a, limit_b, limit_c, limit_d = limit[q], limit[q + 1], limit[q + 2], limit[q + 3]
@@ -229,24 +234,26 @@ def _ask_four(codes, asked, q, n, bits):
 
 
 @kernel(inner=True)
-def _ask_for_set(codes, sets, q, n, bits):
-    column, part, members, keeps = sets.column[q], sets.part[q], sets.members[q], sets.keeps[q]
+def _apply_set(codes, sets, q, n, bits):
+    column, number, members, keeps = (
+        sets.column[q], sets.word_number[q], sets.members[q], sets.keeps[q],
+    )  # fmt: skip
     for row in range(n):
         i = np.uint64(row)
         code = np.uint32(codes[column + i])
         is_outside = ((members >> (code & _LAST_FIVE)) & _ONE) == 0
-        bits[i] &= keeps if ((code >> _FIVE) == part) & is_outside else _ALL
+        bits[i] &= keeps if ((code >> _FIVE) == number) & is_outside else _ALL
 
 
-# -- how tables come about --
+# -- making the tables --
 
 
 class _Outline(NamedTuple):
     """Where the leaves of all trees are.
 
-    first         int64 (trees + 1,)  words of each tree, none if it is to be walked
+    first         int64 (trees + 1,)  the first word of each tree; no words if it is walked
     tree          int64 (N,)  of each node
-    first_leaf    int64 (N,)  the leftmost one below each node, numbered within its tree
+    first_leaf    int64 (N,)  the leftmost leaf below each node, numbered within its tree
     n_leaves      int64 (N,)  below each node
     leaves, thresholds, sets    numbers of these nodes, of trees that have words
     """
@@ -264,31 +271,32 @@ class _Outline(NamedTuple):
         return int(self.first[-1])
 
 
-def leaf_bits_of(arena: Arena) -> LeafBits:
-    outline = _outline_of(arena)
-    column, limit, columns = _columns_of(arena, outline)
+def leaf_bits_of(joined: JoinedTrees) -> LeafBits:
+    """The tables of all trees."""
+    outline = _outline_of(joined)
+    column, limit, columns = _columns_of(joined, outline)
     place = _places_of(outline)
     values, leaves = np.zeros(_WORD * outline.n_words), np.zeros(_WORD * outline.n_words, np.int32)
-    values[place] = arena.numbers[2 * outline.leaves]
-    leaves[place] = outline.leaves - arena.roots[outline.tree[outline.leaves]]
+    values[place] = joined.numbers[2 * outline.leaves]
+    leaves[place] = outline.leaves - joined.roots[outline.tree[outline.leaves]]
     return LeafBits(
         read_only(outline.first),
         read_only(values),
         read_only(leaves),
         _Columns(*map(read_only, columns)),
-        _Questions(*map(read_only, _questions_of(arena, outline, column, limit))),
-        _Sets(*map(read_only, _sets_of(arena, outline, column))),
+        _ThresholdSplits(*map(read_only, _threshold_splits(joined, outline, column, limit))),
+        _SetSplits(*map(read_only, _set_splits(joined, outline, column))),
     )
 
 
-def _outline_of(arena: Arena) -> _Outline:
-    link, left, roots = arena.links[1::2], arena.left, arena.roots[:-1]
-    tree = np.repeat(np.arange(len(roots)), np.diff(arena.roots))
+def _outline_of(joined: JoinedTrees) -> _Outline:
+    link, left, roots = joined.links[1::2], joined.left, joined.roots[:-1]
+    tree = np.repeat(np.arange(len(roots)), np.diff(joined.roots))
     first_leaf, n_leaves = np.zeros(len(link), np.int64), np.ones(len(link), np.int64)
     _number_leaves(left, first_leaf, n_leaves)
     has_set, is_leaf = have_sets(link), left == np.arange(len(link))
     has_words = n_leaves[roots] <= _MOST_LEAVES
-    has_words[tree[has_set & (arena.n_categories[features_of(link)] > _MOST_CATEGORIES)]] = False
+    has_words[tree[has_set & (joined.n_categories[features_of(link)] > _MOST_CATEGORIES)]] = False
     return _Outline(
         starts_of(np.where(has_words, -(-n_leaves[roots] // _WORD), 0)),
         tree,
@@ -302,7 +310,10 @@ def _outline_of(arena: Arena) -> _Outline:
 
 @kernel
 def _number_leaves(left, first_leaf, n_leaves):
-    """From left to right; `n_leaves` begins with ones and `first_leaf` with zeros."""
+    """Number the leaves of each tree from left to right, and count those below each node.
+
+    At the start, `n_leaves` is all ones and `first_leaf` all zeros.
+    """
     for node in range(len(left) - 1, -1, -1):
         if left[node] != node:
             n_leaves[node] = n_leaves[left[node]] + n_leaves[left[node] + 1]
@@ -313,27 +324,28 @@ def _number_leaves(left, first_leaf, n_leaves):
 
 
 def _places_of(outline: _Outline) -> np.ndarray:
-    """Of the value of each leaf."""
+    """int64: the place of each leaf in `LeafBits.values`."""
     leaf = outline.first_leaf[outline.leaves]
     word = outline.first[outline.tree[outline.leaves]] + leaf // _WORD
     place: np.ndarray = _WORD * word + _PLACE_OF_BIT[leaf % _WORD]
     return place
 
 
-def _columns_of(arena: Arena, outline: _Outline) -> tuple[np.ndarray, np.ndarray, _Columns]:
-    """The column that each node looks at, (N,); of thresholds, the highest code below (N,)."""
-    feature = features_of(arena.links[1::2])
+def _columns_of(joined: JoinedTrees, outline: _Outline) -> tuple[np.ndarray, np.ndarray, _Columns]:
+    """The column that each node reads (N,), for thresholds the largest code that goes left (N,),
+    and all columns."""
+    feature = features_of(joined.links[1::2])
     column, limit = np.zeros(len(feature), np.int64), np.zeros(len(feature), np.int64)
 
     order = outline.thresholds[
-        np.lexsort((arena.numbers[2 * outline.thresholds], feature[outline.thresholds]))
+        np.lexsort((joined.numbers[2 * outline.thresholds], feature[outline.thresholds]))
     ]
-    asked, threshold = feature[order], arena.numbers[2 * order]
-    is_other, is_new = np.ones(len(order), bool), np.ones(len(order), bool)
-    is_other[1:] = asked[1:] != asked[:-1]
-    is_new[1:] = is_other[1:] | (threshold[1:] != threshold[:-1])
+    ordered, threshold = feature[order], joined.numbers[2 * order]
+    is_first, is_new = np.ones(len(order), bool), np.ones(len(order), bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    is_new[1:] = is_first[1:] | (threshold[1:] != threshold[:-1])
     rank = np.cumsum(is_new) - 1
-    rank -= np.maximum.accumulate(np.where(is_other, rank, 0))
+    rank -= np.maximum.accumulate(np.where(is_first, rank, 0))
     opens_column = is_new & (rank % _MOST_CUTS == 0)
     column[order] = np.cumsum(opens_column) - 1
     limit[order] = rank % _MOST_CUTS
@@ -344,36 +356,36 @@ def _columns_of(arena: Arena, outline: _Outline) -> tuple[np.ndarray, np.ndarray
     cuts = np.full(start[-1], np.inf)
     cuts[start[column[order]] + limit[order]] = threshold
 
-    categorical, own = np.unique(feature[outline.sets], return_inverse=True)
-    column[outline.sets] = len(counts) + own
+    categorical, which = np.unique(feature[outline.sets], return_inverse=True)
+    column[outline.sets] = len(counts) + which
     return (
         column,
         limit,
         _Columns(
-            np.concatenate([asked[opens_column], categorical]),
+            np.concatenate([ordered[opens_column], categorical]),
             np.concatenate([n_steps, np.full(len(categorical), -1)]),
-            np.concatenate([start[:-1], arena.n_categories[categorical]]),
+            np.concatenate([start[:-1], joined.n_categories[categorical]]),
             cuts,
         ),
     )
 
 
-def _questions_of(
-    arena: Arena, outline: _Outline, column: np.ndarray, limit: np.ndarray
-) -> _Questions:
-    node, word, keeps = _by_words(arena, outline, outline.thresholds)
+def _threshold_splits(
+    joined: JoinedTrees, outline: _Outline, column: np.ndarray, limit: np.ndarray
+) -> _ThresholdSplits:
+    node, word, keeps = _by_words(joined, outline, outline.thresholds)
     counts = np.bincount(word, minlength=outline.n_words)
     first = starts_of(-(-counts // _AT_ONCE) * _AT_ONCE)
     place = first[word] + np.arange(len(word)) - starts_of(counts)[word]
     n = int(first[-1])
-    found = _Questions(  # those that only fill up take nothing away
+    found = _ThresholdSplits(  # those that only fill up a group of four clear no bits
         first,
         np.zeros(n, np.uint64),
         np.zeros(n, np.uint8),
         np.full(n, 255, np.uint8),
         np.full(n, _ALL),
     )
-    shift = 1 - ((arena.links[1::2][node] >> MISSING_AT) & 1)
+    shift = 1 - ((joined.links[1::2][node] >> MISSING_AT) & 1)
     found.column[place] = BLOCK * column[node]
     found.shift[place] = shift
     found.limit[place] = limit[node] + 1 - shift
@@ -381,40 +393,42 @@ def _questions_of(
     return found
 
 
-def _sets_of(arena: Arena, outline: _Outline, column: np.ndarray) -> _Sets:
-    node, word, keeps = _by_words(arena, outline, outline.sets)
-    n_categories = arena.n_categories[features_of(arena.links[1::2])[node]]
-    own, part = _spelled_out(n_categories // 32 + 1)
-    members = arena.words[arena.numbers[2 * node[own]].astype(np.int64) + part]
-    missing, at = n_categories[own] // 32 == part, (n_categories[own] % 32).astype(np.uint32)
-    goes_left = ((arena.links[1::2][node[own]] >> MISSING_AT) & 1).astype(np.uint32)
+def _set_splits(joined: JoinedTrees, outline: _Outline, column: np.ndarray) -> _SetSplits:
+    node, word, keeps = _by_words(joined, outline, outline.sets)
+    n_categories = joined.n_categories[features_of(joined.links[1::2])[node]]
+    which, number = _repeated(n_categories // 32 + 1)
+    members = joined.words[joined.numbers[2 * node[which]].astype(np.int64) + number]
+    missing = n_categories[which] // 32 == number
+    at = (n_categories[which] % 32).astype(np.uint32)
+    goes_left = ((joined.links[1::2][node[which]] >> MISSING_AT) & 1).astype(np.uint32)
     members = np.where(missing, members & ~(_ONE << at) | goes_left << at, members)
-    return _Sets(
-        starts_of(np.bincount(word[own], minlength=outline.n_words)),
-        (BLOCK * column[node[own]]).astype(np.uint64),
-        part.astype(np.uint32),
+    return _SetSplits(
+        starts_of(np.bincount(word[which], minlength=outline.n_words)),
+        (BLOCK * column[node[which]]).astype(np.uint64),
+        number.astype(np.uint32),
         members,
-        keeps[own],
+        keeps[which],
     )
 
 
 def _by_words(
-    arena: Arena, outline: _Outline, nodes: np.ndarray
+    joined: JoinedTrees, outline: _Outline, nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes word by word of the leaves on their left, and the bits that are not of these."""
+    """An entry for each node and each word that has leaves of its left subtree, sorted by words:
+    the node, the word, and a mask that clears the bits of these leaves."""
     begin = outline.first_leaf[nodes]
-    end = begin + outline.n_leaves[arena.left[nodes]]
-    own, part = _spelled_out((end - 1) // _WORD - begin // _WORD + 1)
-    part += begin[own] // _WORD
-    low = np.maximum(begin[own] - _WORD * part, 0)
-    high = np.minimum(end[own] - _WORD * part, _WORD)
+    end = begin + outline.n_leaves[joined.left[nodes]]
+    which, number = _repeated((end - 1) // _WORD - begin // _WORD + 1)
+    number += begin[which] // _WORD
+    low = np.maximum(begin[which] - _WORD * number, 0)
+    high = np.minimum(end[which] - _WORD * number, _WORD)
     keeps = ~((1 << high) - (1 << low)).astype(np.uint32)
-    word = outline.first[outline.tree[nodes[own]]] + part
+    word = outline.first[outline.tree[nodes[which]]] + number
     order = np.argsort(word, kind="stable")
-    return nodes[own][order], word[order], keeps[order]
+    return nodes[which][order], word[order], keeps[order]
 
 
-def _spelled_out(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _repeated(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For counts 2, 1, 3: 0 0 1 2 2 2 and 0 1 0 0 1 2."""
-    own = np.repeat(np.arange(len(counts)), counts)
-    return own, np.arange(len(own)) - starts_of(counts)[own]
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - starts_of(counts)[which]

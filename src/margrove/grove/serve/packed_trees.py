@@ -1,9 +1,10 @@
 """A tree in 20 bytes a node, as a forest keeps it.
 
-A node is two words: its threshold, and a link of feature, flags and left child; the right child
-stands after the left one. A leaf is its own left child, and its first word is its value or the
-number of its value. What can be worked out from the leaves is not kept: `unfolding` gives the whole
-tree. `tree_packing` makes it of the nodes that have grown, and `forest_walk` walks rows through it.
+A node is two words of 64 bits: its threshold, and a link that contains feature, flags and left
+child. The right child comes after the left one. A leaf is its own left child, and its first word is
+its value, or the index of its value in `values`. What can be computed from the leaves is not kept:
+`unfolding` computes it. `tree_packing` makes packed trees from the nodes that have grown, and
+`forest_walk` walks rows through them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._runtime import MisfitError, kernel
 
 __all__ = [
     "FEATURE_AT",
@@ -23,13 +24,14 @@ __all__ = [
     "SET_AT",
     "Kind",
     "PackedTree",
+    "TreeForm",
     "rescaled",
     "times_powers",
     "values_of_nodes",
 ]
 
 _ARRAYS = ("nodes", "weight", "values", "words", "samples", "impurity", "decrease", "medians")
-FEATURE_AT, SET_AT, MISSING_AT = 32, 60, 61  # places in a link
+FEATURE_AT, SET_AT, MISSING_AT = 32, 60, 61  # bit positions in a link
 _LOW_WORD = np.int64(0xFFFFFFFF)
 FEATURE_BITS = np.int64(0xFFFFFFF)
 
@@ -54,12 +56,12 @@ class Kind(NamedTuple):
 
     @property
     def n_pure(self) -> int:
-        """Leaves of one class need no row of their own: its number says it all."""
+        """The number of classes for which a pure leaf stores the class instead of a row."""
         return self.n_classes[0] if len(self.n_classes) == 1 else 0
 
     @property
     def has_rows(self) -> bool:
-        """Whether the values of leaves are rows, not single numbers."""
+        """Whether values of leaves are rows of `PackedTree.values`, not single numbers."""
         return bool(self.n_classes) or self.n_outputs > 1
 
 
@@ -67,15 +69,15 @@ class Kind(NamedTuple):
 class PackedTree:
     """N nodes, the root first.
 
-    nodes      int64 (2N,)  bits of the threshold, or value, or number of the value; link
-    weight     int32, int64 or float64 (N,)  of the training rows that came by
-    values     (R, V) whole counts or float64 sums of classes, or float64 means; the values of
-               leaves, those of `Kind.n_pure` classes left out; medians of several outputs are
-               those of all nodes
+    nodes      int64 (2N,)  for each node: the bits of its threshold, value or index of its value,
+               and its link
+    weight     int32, int64 or float64 (N,)  of the training rows in the node
+    values     (R, V)  values of the leaves that are not pure: counts (integers) or sums (float64)
+               of classes, or float64 means; for medians of several outputs, values of all nodes
     words      uint32  sets of categories, as bits
-    samples    int32 or int64 (N,), where they are not the weights
-    impurity, decrease    float64 (N,), where they cannot be worked out
-    medians    float64 (N,), of one output, where values of inner nodes are not means
+    samples    int32 or int64 (N,); None if they equal the weights
+    impurity, decrease    float64 (N,); None if they can be computed from the values
+    medians    float64 (N,); None unless there is one output and leaves hold medians
     """
 
     nodes: np.ndarray
@@ -89,9 +91,9 @@ class PackedTree:
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
-            own = getattr(self, name)
-            if own is not None:  # compiled code trusts them
-                object.__setattr__(self, name, read_only(own))
+            array = getattr(self, name)
+            if array is not None:  # compiled code trusts them
+                object.__setattr__(self, name, read_only(array))
 
     def __reduce__(self) -> Any:
         return PackedTree, tuple(getattr(self, name) for name in _ARRAYS)
@@ -101,13 +103,13 @@ class PackedTree:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """The size of all arrays together."""
         arrays = (getattr(self, name) for name in _ARRAYS)
-        return sum(own.nbytes for own in arrays if own is not None)
+        return sum(array.nbytes for array in arrays if array is not None)
 
     @property
     def left(self) -> np.ndarray:
-        """The left child of each node; a leaf's is itself."""
+        """int64 (N,): the left child of each node; for a leaf the leaf itself."""
         left: np.ndarray = self.nodes[1::2] & _LOW_WORD
         return left
 
@@ -120,25 +122,26 @@ class PackedTree:
         return (len(self) + 1) // 2
 
     def require_sound(self, kind: Kind, n_features: int) -> None:
-        """Raise unless every number that compiled code follows leads somewhere; looked at once."""
-        asked = (kind.n_classes, kind.n_outputs, n_features, kind.n_categories.tobytes())
-        if self.__dict__.get("_sound_for") != asked:
+        """Raise unless every index that compiled code follows is valid; checked only once."""
+        checked = (kind.n_classes, kind.n_outputs, n_features, kind.n_categories.tobytes())
+        if self.__dict__.get("_sound_for") != checked:
             problem = _problem_of(self, kind, n_features)
             if problem:
                 raise ValueError(
-                    f"A tree of this forest is not sound: {problem}. It was altered, or the file "
-                    "it comes from was. Fit the model again."
+                    f"A tree of this forest is not sound: {problem}. It, or the file it comes "
+                    "from, was altered. Fit the model again."
                 )
-            object.__setattr__(self, "_sound_for", asked)
+            object.__setattr__(self, "_sound_for", checked)
 
 
 def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
+    """What is wrong with the arrays, in words; empty if nothing is wrong."""
     n = len(tree.weight)
     if n == 0 or n % 2 == 0 or tree.nodes.shape != (2 * n,):
         return "its arrays differ in length"
     left, is_leaf = tree.left, tree.is_leaf
     if np.any(tree.nodes[1::2] < 0) or np.any(tree.nodes[1::2][is_leaf] != left[is_leaf]):
-        return "a link leads nowhere"
+        return "a link is invalid"
     inner = np.flatnonzero(~is_leaf)
     if np.any(left[inner] <= inner) or np.any(left[inner] + 1 >= n):
         return "a child does not come after its parent"
@@ -146,7 +149,7 @@ def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
         return "a node has no parent, or several"
     feature = (tree.nodes[1::2][inner] >> FEATURE_AT) & FEATURE_BITS
     if np.any(feature >= n_features):
-        return "a feature that is not there"
+        return "a split has an unknown feature"
     first = tree.nodes.view(np.float64)[0::2]
     if np.isnan(first).any():
         return "a threshold is missing"
@@ -154,7 +157,7 @@ def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
     sizes = kind.n_categories[feature[has_set]] // 32 + 1
     starts = first[inner][has_set]
     if np.any(starts < 0) or np.any(starts + sizes > len(tree.words)):
-        return "a set is longer than what there is of it"
+        return "a set ends after the end of its array"
     if kind.has_rows:
         rows = first[is_leaf]
         if np.any(rows < 0) or np.any(rows >= kind.n_pure + len(tree.values)):
@@ -165,8 +168,8 @@ def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
             return "values are not finite"
         ends = np.cumsum(kind.n_classes, dtype=np.int64)
         for end, size in zip(ends, kind.n_classes, strict=True):
-            part = tree.values[:, end - size : end]
-            if np.any(part < 0) or np.any(part.sum(axis=1) <= 0):
+            counts = tree.values[:, end - size : end]
+            if np.any(counts < 0) or np.any(counts.sum(axis=1) <= 0):
                 return "a leaf has no classes"
     elif not np.isfinite(first[is_leaf]).all():
         return "values are not finite"
@@ -174,14 +177,15 @@ def _problem_of(tree: PackedTree, kind: Kind, n_features: int) -> str:
 
 
 def values_of_nodes(tree: PackedTree, kind: Kind) -> np.ndarray:
-    """Of all nodes: shares of the classes, output after output, or means, (N, V)."""
+    """float64 (N, V): class shares of all nodes, output after output, or means."""
     sums = _sums_of_nodes(tree, kind)
     if not kind.n_classes:
         return sums
     if len(kind.n_classes) == 1 and tree.impurity is None:
         return sums / tree.weight[:, None].astype(np.float64)
-    parts = np.split(sums, np.cumsum(kind.n_classes)[:-1], axis=1)
-    return np.concatenate([part / part.sum(axis=1, keepdims=True) for part in parts], axis=1)
+    by_output = np.split(sums, np.cumsum(kind.n_classes)[:-1], axis=1)
+    shares = [of_classes / of_classes.sum(axis=1, keepdims=True) for of_classes in by_output]
+    return np.concatenate(shares, axis=1)
 
 
 def _sums_of_nodes(tree: PackedTree, kind: Kind) -> np.ndarray:
@@ -190,7 +194,7 @@ def _sums_of_nodes(tree: PackedTree, kind: Kind) -> np.ndarray:
     first = tree.nodes.view(np.float64)[0::2][leaf]
     sums = np.zeros((n, kind.n_values))
     weight = tree.weight.astype(np.float64)
-    if not kind.n_classes and len(tree.values) == n:  # of all nodes, not of the leaves alone
+    if not kind.n_classes and len(tree.values) == n:  # values of all nodes, not of leaves only
         return tree.values.copy()
     if not kind.has_rows:
         sums[leaf, 0] = first * weight[leaf]
@@ -221,7 +225,10 @@ def _add_upwards(left, sums):
 
 
 def rescaled(tree: PackedTree, scale: float, powers: int) -> PackedTree:
-    """Means of targets that were divided by `scale`, a power of two, for the fit."""
+    """The tree for the original targets, which were divided by `scale`, a power of two.
+
+    powers is `Criterion.scale_powers`.
+    """
     nodes = tree.nodes.copy()
     leaves = 2 * np.flatnonzero(tree.is_leaf)
     values = tree.values * scale
@@ -239,8 +246,69 @@ def rescaled(tree: PackedTree, scale: float, powers: int) -> PackedTree:
 
 
 def times_powers(amounts: np.ndarray, scale: float, powers: int) -> np.ndarray:
-    """amounts * scale ** powers, step by step: the power itself may be beyond floating point."""
+    """amounts * scale ** powers, one factor at a time: the power itself may overflow."""
     for _ in range(powers):
         with np.errstate(over="ignore", under="ignore"):
             amounts = np.minimum(amounts * scale, np.finfo(float).max)
     return amounts
+
+
+# -- trees as plain values, for checkpoints --
+
+_WHOLE = (np.int32, np.int64)
+_COUNTS = (*_WHOLE, np.float64)
+# The types of each array, and whether it has an entry for each node. The last four may be None.
+_TYPES: dict[str, tuple[tuple[Any, ...], bool]] = {
+    "nodes": ((np.int64,), False),
+    "weight": (_COUNTS, True),
+    "values": (_COUNTS, False),
+    "words": ((np.uint32,), False),
+    "samples": (_WHOLE, True),
+    "impurity": ((np.float64,), True),
+    "decrease": ((np.float64,), True),
+    "medians": ((np.float64,), True),
+}
+_OPTIONAL = ("samples", "impurity", "decrease", "medians")
+
+
+class TreeForm(NamedTuple):
+    """What the trees of a model have in common: their kind, and the number of features."""
+
+    kind: Kind
+    n_features: int
+
+    @staticmethod
+    def values(tree: PackedTree) -> dict[str, Any]:
+        """The arrays of a tree by name; they are read-only."""
+        return {name: getattr(tree, name) for name in _TYPES}
+
+    def tree(self, values: Any) -> PackedTree:
+        """The tree that `values` returned the arrays of, checked."""
+        if not isinstance(values, dict) or set(values) != set(_TYPES):
+            raise MisfitError("a tree lacks an array")
+        for name, (kinds, by_node) in _TYPES.items():
+            array = values[name]
+            if array is None and name in _OPTIONAL:
+                continue
+            is_right = (
+                isinstance(array, np.ndarray)
+                and array.dtype in kinds
+                and array.ndim == (2 if name == "values" else 1)
+                and (not by_node or array.shape == np.shape(values["weight"]))
+            )
+            if not is_right:
+                raise MisfitError(f"{name} of a tree has another type or length")
+        arrays: dict[str, Any] = {name: _contiguous(values[name]) for name in _TYPES}
+        tree = PackedTree(**arrays)
+        tree.require_sound(self.kind, self.n_features)
+        return tree
+
+    def trees(self, values: Any) -> list[PackedTree]:
+        """The trees of a list of such values."""
+        if not isinstance(values, list):
+            raise MisfitError("trees are not a list")
+        return [self.tree(arrays) for arrays in values]
+
+
+def _contiguous(array: np.ndarray | None) -> np.ndarray | None:
+    return None if array is None else np.ascontiguousarray(array)

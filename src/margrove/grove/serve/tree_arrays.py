@@ -1,14 +1,15 @@
 """A grown tree as flat arrays.
 
-The growing structure (`nodes`) is not the structure that predicts: this one is made once, from
-whatever grew the tree, and serves binary, multiway and oblique trees alike. Nodes are numbered in
-preorder: the root is 0, a child comes after its parent, and the subtree of a node is a run of
-numbers. Nothing here is recursive, so a tree may be as deep as it likes. How a row walks through it
-is in `tree_walk`.
+The structure in which a tree grows (`grow.nodes`) is not the structure that predicts: this one is
+made once, at the end, and is the same for binary, multiway and oblique trees. Nodes are numbered
+in preorder: the root is 0, a child comes after its parent, and the subtree of a node is a run of
+numbers. Nothing here is recursive, so a tree may have any depth. `tree_walk` finds the leaves of
+rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ __all__ = [
     "SUBSET",
     "THRESHOLD",
     "TreeArrays",
+    "by_output",
+    "predicted_classes",
     "subtree",
 ]
 
@@ -34,10 +37,10 @@ LEAF, THRESHOLD, SUBSET, MULTIWAY, OBLIQUE = range(5)
 class TreeArrays:
     """N nodes; see the module for their order.
 
-    kind            int8 (N,)  LEAF, or how the node asks:
+    kind            int8 (N,)  LEAF, or the kind of split:
                       THRESHOLD  x[feature] <= threshold: child 0, else child 1
                       SUBSET     category x[feature] in the node's set: child 0, else child 1
-                      MULTIWAY   one child for each category that was there
+                      MULTIWAY   one child for each category in the node's training rows
                       OBLIQUE    coef . x <= threshold: child 0, else child 1
     feature         int32 (N,)  -1 where there is none
     threshold       float64 (N,)  NaN where there is none
@@ -45,16 +48,16 @@ class TreeArrays:
     n_children      int32 (N,)
     children        int64 (N - 1,)
     parent          int64 (N,)  -1 for the root
-    missing_child   int32 (N,)  the branch of missing and unknown values; -1: all branches, each
-                    with its share (C4.5)
+    missing_child   int32 (N,)  the branch of missing and unknown values; -1: they take all
+                    branches, each with its share (C4.5)
     set_start       int64 (N,)  SUBSET: first word of the set in `words` (bit c % 32 of word c // 32
                     for category c); MULTIWAY: first entry in `branches`; OBLIQUE: row of `coef`
     set_size        int64 (N,)  number of categories that have a bit or an entry
     words           uint32
-    branches        int32  the branch of each category, -1 for one that was not there
+    branches        int32  the branch of each category, -1 for one without training rows
     coef            float64 (oblique nodes, d)
-    weight          float64 (N,)  of the training rows that came by
-    n_samples       int64 (N,)
+    weight          float64 (N,)  of the training rows in the node
+    n_samples       int64 (N,)  the number of training samples in the node
     value           float64 (N, V)  shares of the classes, output after output, or means
     impurity        float64 (N,)
     decrease        float64 (N,)  of weight times impurity, by the node's split
@@ -80,34 +83,34 @@ class TreeArrays:
     decrease: np.ndarray
 
     def __post_init__(self) -> None:
-        for own in fields(self):  # compiled code trusts them
-            object.__setattr__(self, own.name, read_only(getattr(self, own.name)))
+        for field in fields(self):  # compiled code trusts them
+            object.__setattr__(self, field.name, read_only(getattr(self, field.name)))
 
     def __len__(self) -> int:
         return len(self.kind)
 
     def __reduce__(self) -> Any:
-        return TreeArrays, tuple(getattr(self, own.name) for own in fields(self))
+        return TreeArrays, tuple(getattr(self, field.name) for field in fields(self))
 
     def require_sound(self) -> None:
-        """Raise unless every number that compiled code follows leads somewhere; looked at once."""
+        """Raise unless every index that compiled code follows is valid; checked only once."""
         if not self.__dict__.get("_is_sound"):
             problem = _problem_of(self)
             if problem:
                 raise ValueError(
-                    f"The arrays of this tree are not sound: {problem}. They were altered, or the "
-                    "file they come from was. Fit the model again."
+                    f"The arrays of this tree are not sound: {problem}. They, or the file they "
+                    "come from, were altered. Fit the model again."
                 )
             object.__setattr__(self, "_is_sound", True)
 
     @property
     def is_binary(self) -> bool:
-        """Whether every split has two branches, and each row takes one."""
+        """Whether every split has two branches, of which each row takes one."""
         return not bool(np.any(self.kind == MULTIWAY) or np.any(self.missing_child < 0))
 
     @property
     def depth(self) -> np.ndarray:
-        """int64 (N,): edges between the root and each node."""
+        """int64 (N,): the number of edges between the root and each node."""
         self.require_sound()
         depth: np.ndarray = _depths(self.parent)
         return depth
@@ -139,7 +142,7 @@ class TreeArrays:
 
 
 def _problem_of(tree: TreeArrays) -> str:
-    """What is wrong with the arrays, in words; nothing if all is well."""
+    """What is wrong with the arrays, in words; empty if nothing is wrong."""
     n = len(tree.kind)
     per_node = ("feature", "threshold", "first_child", "n_children", "parent", "missing_child",
                 "set_start", "set_size", "weight", "n_samples", "impurity", "decrease")  # fmt: skip
@@ -164,9 +167,9 @@ def _problem_of(tree: TreeArrays) -> str:
         return "parents and children contradict each other"
     if np.any(np.bincount(tree.children, minlength=n)[1:] != 1):
         return "a node has several parents"
-    asks = ~is_leaf & (tree.kind != OBLIQUE)
-    if np.any(tree.feature[asks] < 0) or np.any(tree.feature[is_leaf] >= 0):
-        return "a question without a feature"
+    has_feature = ~is_leaf & (tree.kind != OBLIQUE)
+    if np.any(tree.feature[has_feature] < 0) or np.any(tree.feature[is_leaf] >= 0):
+        return "a split has no feature"
     if np.any(tree.missing_child[~is_leaf] < -1) or np.any(
         tree.missing_child[~is_leaf] >= counts[~is_leaf]
     ):
@@ -181,11 +184,11 @@ def _problem_of_sets(tree: TreeArrays) -> str:
     start, size = tree.set_start, tree.set_size
     if np.any(start < 0) or np.any(size < 0):
         return "a set has no place"
-    for kind, room in ((SUBSET, 32 * len(tree.words)), (MULTIWAY, len(tree.branches))):
-        own = tree.kind == kind
-        first = 32 * start[own] if kind == SUBSET else start[own]
-        if np.any(start[own] > room) or np.any(first + size[own] > room):
-            return "a set is longer than what there is of it"
+    for kind, length in ((SUBSET, 32 * len(tree.words)), (MULTIWAY, len(tree.branches))):
+        of_kind = tree.kind == kind
+        first = 32 * start[of_kind] if kind == SUBSET else start[of_kind]
+        if np.any(start[of_kind] > length) or np.any(first + size[of_kind] > length):
+            return "a set ends after the end of its array"
     if np.any(start[tree.kind == OBLIQUE] >= len(tree.coef)):
         return "an oblique node has no coefficients"
     for node in np.flatnonzero(tree.kind == MULTIWAY).tolist():
@@ -213,10 +216,10 @@ def _subtree_ends(parent):
 
 def subtree(tree: TreeArrays, pruned: np.ndarray) -> TreeArrays:
     """The tree in which the nodes marked in `pruned` (bool (N,)) have become leaves."""
-    gone = np.zeros(len(tree), dtype=bool)
+    removed = np.zeros(len(tree), dtype=bool)
     for node in range(1, len(tree)):
-        gone[node] = gone[tree.parent[node]] or pruned[tree.parent[node]]
-    kept = np.flatnonzero(~gone)
+        removed[node] = removed[tree.parent[node]] or pruned[tree.parent[node]]
+    kept = np.flatnonzero(~removed)
     number = np.full(len(tree), -1, np.int64)
     number[kept] = np.arange(len(kept))
     is_leaf = pruned[kept] | (tree.kind[kept] == LEAF)
@@ -243,3 +246,22 @@ def subtree(tree: TreeArrays, pruned: np.ndarray) -> TreeArrays:
         parent=np.where(parent >= 0, number[np.maximum(parent, 0)], -1),
         **changed,
     )
+
+
+# -- shares of classes --
+
+
+def by_output(shares: np.ndarray, n_classes: Sequence[int]) -> list[np.ndarray]:
+    """Shares (n, V) of all classes as an array for each output; n_classes has their widths."""
+    return np.split(shares, np.cumsum(n_classes)[:-1], axis=1)
+
+
+def predicted_classes(tree: TreeArrays, n_classes: Sequence[int] | None) -> np.ndarray:
+    """int64 (N, outputs): the most frequent class of each output; the first one if tied."""
+    sizes = [tree.value.shape[1]] if n_classes is None else [int(n) for n in n_classes]
+    if sum(sizes) != tree.value.shape[1] or min(sizes) < 1:
+        raise ValueError(
+            "n_classes must have the number of classes of each output, and their sum must be "
+            f"{tree.value.shape[1]}. Got {sizes}."
+        )
+    return np.stack([share.argmax(axis=1) for share in by_output(tree.value, sizes)], axis=1)

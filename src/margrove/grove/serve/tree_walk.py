@@ -1,7 +1,7 @@
-"""The way of a row through a tree of `tree_arrays`.
+"""Rows walk through a tree of `tree_arrays`, to their leaves.
 
-Trees of thresholds alone are walked in a packed form, sixteen rows at a time; others, and tables
-with missing values, node by node, by what `Questions` say.
+Trees whose splits are all thresholds are walked in a packed form, sixteen rows at a time. Other
+trees, and tables with missing values, are walked row by row with the arrays of `Questions`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD,
 
 __all__ = ["Questions", "branch_of", "leaves_of", "questions_of", "values_of"]
 
-_CELLS_AT_ONCE = 1 << 16  # that stay in cache between two readings
+_CELLS_AT_ONCE = 1 << 16  # they stay in the cache: the check for infinity reads them first
 
 
 class Questions(NamedTuple):
-    """What the nodes of a tree ask, and where the answers lead, for compiled code.
+    """The splits of a tree, and where their branches lead, for compiled code.
 
-    The arrays of `TreeArrays` of the same names, (N,) where nothing else is said:
+    These are the arrays of `TreeArrays` of the same names, (N,) unless another shape is given:
 
     kind int8, feature int32, threshold float64
     first_child int64, n_children int32, children int64 (N - 1,), missing_child int32
@@ -45,7 +45,7 @@ class Questions(NamedTuple):
 
 
 def questions_of(tree: TreeArrays) -> Questions:
-    """Those of a tree; it must be sound."""
+    """The splits of a tree, which must be sound."""
     return Questions._make(getattr(tree, name) for name in Questions._fields)
 
 
@@ -58,13 +58,13 @@ def leaves_of(
 ) -> np.ndarray:
     """The leaf of each row of a dense float64 or float32 X (NaN is missing), int64 (n,).
 
-    For trees in which each row takes one branch. X is read once: whether it holds infinity is found
-    out on the way, and `on_infinity` called then.
+    Where a row would take all branches, it takes the heaviest. `on_infinity` is called if X
+    contains infinity; this is found during the walk, so that X is read only once.
     """
     tree.require_sound()
     n_wanted = max(int(tree.feature.max()) + 1, tree.coef.shape[1] if len(tree.coef) else 0)
     if X.ndim != 2 or X.shape[1] < n_wanted:
-        raise ValueError(f"The tree asks for {n_wanted} features. Got X of shape {X.shape}.")
+        raise ValueError(f"X must have {n_wanted} features for this tree. Got shape {X.shape}.")
     found = np.empty(len(X), np.int64)
     questions = questions_of(tree)._replace(missing_child=_certain_branches(tree))
     packed = _packed(tree) if np.all(tree.kind <= THRESHOLD) else None
@@ -74,13 +74,13 @@ def leaves_of(
     finite = np.ones(max(n_tiles, 1), dtype=bool)
 
     def walk(tile: int) -> None:
-        part = X[tile * per_tile : (tile + 1) * per_tile]
-        own = found[tile * per_tile : (tile + 1) * per_tile]
+        rows = X[tile * per_tile : (tile + 1) * per_tile]
+        leaves = found[tile * per_tile : (tile + 1) * per_tile]
         if packed is not None:
-            finite[tile] = _walk_packed(part, *packed, at_once, own)
+            finite[tile] = _walk_packed(rows, *packed, at_once, leaves)
         if packed is None or not finite[tile]:
             finite[tile] = False
-            _walk(part, questions, own)
+            _walk(rows, questions, leaves)
 
     run_tiles(walk, n_tiles, n_threads)
     if on_infinity is not None and not finite.all() and np.isinf(X).any():
@@ -89,18 +89,18 @@ def leaves_of(
 
 
 def _certain_branches(tree: TreeArrays) -> np.ndarray:
-    """Of branches that are shared out, the heaviest."""
-    unsure = np.flatnonzero((tree.missing_child < 0) & (tree.n_children > 0))
-    if not len(unsure):
+    """`missing_child` with the heaviest branch where missing values take all of them."""
+    shared = np.flatnonzero((tree.missing_child < 0) & (tree.n_children > 0))
+    if not len(shared):
         return tree.missing_child
     certain = tree.missing_child.copy()
-    for node in unsure.tolist():
+    for node in shared.tolist():
         certain[node] = int(np.argmax(tree.weight[tree.children_of(node)]))
     return certain
 
 
 def values_of(tree: TreeArrays, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-    """The value of each row's leaf; rows that go down several branches get their average."""
+    """The value of each row's leaf; the weighted mean for rows that take several branches."""
     value = tree.value[leaves]
     if np.any((tree.missing_child < 0) & (tree.n_children > 0)):
         _mix(X, questions_of(tree), tree.weight, tree.value, value)
@@ -109,7 +109,7 @@ def values_of(tree: TreeArrays, X: np.ndarray, leaves: np.ndarray) -> np.ndarray
 
 @kernel
 def _mix(X, questions, weight, value, mixed):
-    """mixed[i] = the values of the leaves that row i comes to, by their shares."""
+    """mixed[i] = the sum of the values of the leaves that row i reaches, times their shares."""
     kind, children, first_child = questions.kind, questions.children, questions.first_child
     n_children, missing_child = questions.n_children, questions.missing_child
     stack = np.empty(len(kind) + 1, np.int64)
@@ -120,17 +120,17 @@ def _mix(X, questions, weight, value, mixed):
         size = 1
         while size:
             size -= 1
-            node, part = stack[size], share[size]
+            node, arriving = stack[size], share[size]
             if kind[node] == LEAF:
                 for k in range(value.shape[1]):
-                    mixed[i, k] += part * value[node, k]
+                    mixed[i, k] += arriving * value[node, k]
                 continue
             branch = branch_of(X[i], node, questions)
             if branch < 0:
                 branch = missing_child[node]
             first = first_child[node]
             if branch >= 0:
-                stack[size], share[size] = children[first + branch], part
+                stack[size], share[size] = children[first + branch], arriving
                 size += 1
                 continue
             total = 0.0
@@ -138,16 +138,16 @@ def _mix(X, questions, weight, value, mixed):
                 total += weight[children[first + k]]
             for k in range(n_children[node]):
                 child = children[first + k]
-                stack[size], share[size] = child, part * weight[child] / total
+                stack[size], share[size] = child, arriving * weight[child] / total
                 size += 1
 
 
 def _packed(tree: TreeArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes of 16 bytes, level by level, siblings side by side: threshold; feature, left child.
 
-    A leaf is its own left child and lets everything pass to it, so that a step needs no question
-    but the node's own. Given twice, as float64 (2N,) and as int64; last, the nodes' numbers in the
-    tree.
+    A leaf is its own left child, and its threshold is infinite: a row that has arrived stays there,
+    so a step needs no test for leaves. Returned are the words of the nodes as float64 (2N,), the
+    same memory as int64 (2N,), and the number of each node in the tree.
     """
     order = np.argsort(tree.depth, kind="stable")
     number = np.empty(len(tree), np.int64)
@@ -166,18 +166,18 @@ def _packed(tree: TreeArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _is_finite(X, begin, end):
     total = 0.0
     for i in range(begin, end):
-        own = 0.0
+        of_row = 0.0
         for j in range(X.shape[1]):
-            own += X[i, j] * 0.0  # NaN unless finite
-        total += own
+            of_row += X[i, j] * 0.0  # NaN unless finite
+        total += of_row
     return total == 0.0
 
 
 @kernel
 def _walk_packed(X, thresholds, fields, order, at_once, found):
-    """False, and nothing done, where X is not finite.
+    """Find the leaves of all rows; False, with the rest left undone, where X is not finite.
 
-    Sixteen rows at a time: while one waits for memory, the others go on.
+    Sixteen rows walk at a time: while one waits for memory, the others go on.
     """
     n, width = X.shape[0], 16
     at = np.zeros(width, np.int64)
@@ -207,7 +207,7 @@ def _walk_packed(X, thresholds, fields, order, at_once, found):
 
 @kernel
 def _walk(X, questions, found):
-    """found[i] = the leaf of row i; every branch of missing values is one of the children."""
+    """found[i] = the leaf of row i; `missing_child` must not have -1."""
     kind, children = questions.kind, questions.children
     first_child, missing_child = questions.first_child, questions.missing_child
     for i in range(X.shape[0]):
@@ -222,15 +222,15 @@ def _walk(X, questions, found):
 
 @kernel
 def branch_of(x, node, questions):
-    """The branch that a row takes; -1 where its value is missing or a category unknown."""
+    """The branch that row x takes at a node; -1 if its value is missing or an unknown category."""
     kind = questions.kind[node]
     if kind == OBLIQUE:
         coef, at = questions.coef, questions.set_start[node]
         total = 0.0
         for j in range(coef.shape[1]):
-            own = coef[at, j]
-            if own != 0.0:  # what is missing of a column that does not count does not matter
-                total += own * x[j]
+            coefficient = coef[at, j]
+            if coefficient != 0.0:  # a missing value does not matter if its coefficient is 0
+                total += coefficient * x[j]
         if total != total:  # noqa: PLR0124
             return -1
         return 0 if total <= questions.threshold[node] else 1

@@ -1,4 +1,4 @@
-"""Packed trees as `TreeArrays`, with everything that a tree on its own has, and back."""
+"""Packed trees as `TreeArrays`, with all that was left out in the packed form, and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["packed_of", "unfolded"]
 
 
 def unfolded(tree: PackedTree, kind: Kind) -> TreeArrays:
-    """The tree with everything that a tree on its own has."""
+    """A packed tree as `TreeArrays`, as a single tree has them."""
     n = len(tree)
     left_or_none = np.where(tree.is_leaf, -1, tree.left)
     order, parent = preorder(left_or_none)
@@ -81,7 +81,7 @@ def _losses(tree: PackedTree, kind: Kind, value: np.ndarray) -> tuple[np.ndarray
     scale = power_of_two_near(value)  # squares stay within floating point
     decrease[inner] = both * ((value[left, 0] - value[left + 1, 0]) / scale) ** 2
     loss = decrease[:, None].copy()
-    _gather_upwards(tree.left, loss)
+    _add_losses_below(tree.left, loss)
     impurity = loss[:, 0] / weight
     if scale != 1.0:
         impurity, decrease = times_powers(impurity, scale, 2), times_powers(decrease, scale, 2)
@@ -89,17 +89,17 @@ def _losses(tree: PackedTree, kind: Kind, value: np.ndarray) -> tuple[np.ndarray
 
 
 @kernel
-def _gather_upwards(left, loss):
-    """The loss of a node: what its own split takes away, and what is left in its children."""
+def _add_losses_below(left, loss):
+    """The loss of a node: the decrease by its split, plus the losses of its children."""
     for node in range(len(left) - 1, -1, -1):
         if left[node] != node:
             loss[node, 0] += loss[left[node], 0] + loss[left[node] + 1, 0]
 
 
 def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
-    """A binary tree that was unfolded, or grown otherwise, in its packed form."""
+    """The packed form of a binary tree."""
     n = len(arrays)
-    # Children side by side: nodes level by level, or in any other order of parents.
+    # Siblings are side by side, in the order of their parents.
     inner = np.flatnonzero(arrays.kind != LEAF)
     number = np.zeros(n, np.int64)
     children = arrays.children.reshape(-1, 2)
@@ -109,9 +109,9 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
     nodes[:, 1] = np.arange(n)
     words = nodes.ravel().view(np.float64).reshape(n, 2)
     has_set = arrays.kind[inner] == SUBSET
-    own = number[inner]
-    words[own, 0] = np.where(has_set, arrays.set_start[inner], arrays.threshold[inner])
-    nodes[own, 1] = (
+    packed_inner = number[inner]
+    words[packed_inner, 0] = np.where(has_set, arrays.set_start[inner], arrays.threshold[inner])
+    nodes[packed_inner, 1] = (
         number[children[:, 0]]
         | (arrays.feature[inner].astype(np.int64) << FEATURE_AT)
         | (has_set.astype(np.int64) << SET_AT)
@@ -121,9 +121,9 @@ def packed_of(arrays: TreeArrays, kind: Kind) -> PackedTree:
     values = np.empty((0, 1))
     has_medians = kind.criterion == ABSOLUTE
 
-    def moved(figures: np.ndarray) -> np.ndarray:
-        placed = np.empty_like(figures)
-        placed[number] = figures
+    def moved(of_nodes: np.ndarray) -> np.ndarray:
+        placed = np.empty_like(of_nodes)
+        placed[number] = of_nodes
         return placed
 
     if kind.has_rows and has_medians:

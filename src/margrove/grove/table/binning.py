@@ -1,10 +1,10 @@
-"""Columns of a table as rank codes: what every tree of this library is grown on.
+"""The columns of a table as rank codes; all trees are grown on these.
 
 A column becomes the ranks of its distinct values, 0, 1, 2, ... in the smallest unsigned type that
-holds them, missing values last. Ranks lose nothing: a split between two of them is a split between
-two values, exact whatever the scale. With `max_bins`, neighbouring values share a code.
+holds them, missing values last. Ranks lose nothing: a split between two ranks is an exact split
+between two values, whatever their scale. With `max_bins`, neighbouring values share a code.
 
-A `BinnedDataset` is made once and serves every tree of a forest and every round of boosting.
+A `BinnedDataset` is made once and used for every tree of a forest and every round of boosting.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ from margrove._runtime import kernel, require_memory, run_tiles
 __all__ = [
     "BinnedDataset",
     "Codes",
+    "Columns",
     "are_few_integers",
     "bin_columns",
     "code_column",
+    "code_of",
     "copy_columns",
     "midpoint",
     "sorted_by_digits",
 ]
 
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
-_CELLS_AT_ONCE = 1 << 22  # fewer columns of many rows, between which an interrupt is heard
-_LARGEST_TABLE = 1 << 22  # of integers that are looked up rather than sorted
+_CELLS_AT_ONCE = 1 << 22  # of a tile: interrupts are noticed between two tiles
+_LARGEST_TABLE = 1 << 22  # integers in a longer range are sorted, not looked up
 
 
 class Codes(NamedTuple):
-    """Codes by the width that a column needs, as compiled code sees them.
+    """The codes of all columns, grouped by the width of their type, for compiled code.
 
     narrow uint8, medium uint16, wide uint32, each (columns of that width, rows).
     width int8 (d,)  0, 1 or 2: where column j is; place int64 (d,): its row there.
@@ -48,14 +50,51 @@ class Codes(NamedTuple):
     place: np.ndarray
 
 
+class Columns(NamedTuple):
+    """The features of a training set, as the loops that grow trees take them.
+
+    narrow, medium, wide, width, place   see `Codes`
+    n_codes       int64 (d,)
+    has_missing   bool (d,)
+    categorical   bool (d,)
+    values        float64: the values of feature j are values[first[j]:first[j + 1]]; empty unless
+                  thresholds are drawn at random
+    first         int64 (d + 1,)
+    by_row        uint8 (rows, columns): `narrow` transposed; only filled for forests of many
+                  columns, whose small nodes read many features of few rows
+    """
+
+    narrow: np.ndarray
+    medium: np.ndarray
+    wide: np.ndarray
+    width: np.ndarray
+    place: np.ndarray
+    n_codes: np.ndarray
+    has_missing: np.ndarray
+    categorical: np.ndarray
+    values: np.ndarray
+    first: np.ndarray
+    by_row: np.ndarray
+
+
+@kernel(inner=True)
+def code_of(columns, feature, row):
+    width, place = columns.width[feature], columns.place[feature]
+    if width == 0:
+        return np.int64(columns.narrow[place, row])
+    if width == 1:
+        return np.int64(columns.medium[place, row])
+    return np.int64(columns.wide[place, row])
+
+
 @dataclass(frozen=True)
 class BinnedDataset:
     """A table as codes, and what the codes stand for.
 
     codes          see `Codes`
-    n_codes        int64 (d,)  codes of values that are there; code n_codes[j] is "missing"
-    lows, highs    the smallest and largest value of each code, a pair of arrays a column; of
-                   categorical columns the category's number
+    n_codes        int64 (d,)  the number of codes of values; code n_codes[j] means missing
+    lows, highs    the smallest and largest value of each code, a pair of arrays for each column;
+                   for categorical columns the number of the category
     has_missing    bool (d,)
     categorical    bool (d,)
     """
@@ -80,7 +119,7 @@ class BinnedDataset:
 
     @property
     def extremes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The values of each column, lowest and highest of each code."""
+        """For each column, the lowest and highest values of its codes."""
         return zip(self.lows, self.highs, strict=True)
 
     def is_merged(self, feature: int) -> bool:
@@ -88,7 +127,7 @@ class BinnedDataset:
         return self.lows[feature] is not self.highs[feature]
 
     def threshold(self, feature: int, code: int, next_code: int) -> float:
-        """Halfway between two codes; beyond all values where the next one is "missing"."""
+        """The value halfway between two codes; infinity if the next code is "missing"."""
         if self.is_merged(feature):
             next_code = code + 1
         if next_code >= self.n_codes[feature]:
@@ -114,7 +153,7 @@ def bin_columns(
 ) -> BinnedDataset:
     """Code the columns of a checked table, dense or CSR, in which NaN is missing.
 
-    `weight` says how much a row counts where values share bins of about equal weight.
+    With max_bins, bins have about equal sums of `weight`, float64 (n,).
     """
     n, d = X.shape
     require_memory(2.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
@@ -149,7 +188,7 @@ def bin_columns(
 
 
 def code_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Codes of one column in their own type, the distinct values, and whether any is missing."""
+    """The codes of a column in the smallest type, its distinct values, and if any is missing."""
     codes = np.empty(len(column), np.uint32)
     low, high, n_missing, whole = _survey(column)
     if _is_short_range(len(column), low, high, n_missing, whole):
@@ -161,7 +200,7 @@ def code_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def _is_short_range(n: int, low: float, high: float, n_missing: int, whole: bool) -> bool:
-    """Whether a table of all whole numbers in between is no longer than the column, about."""
+    """Whether values are whole numbers in a range that is not much longer than the column."""
     return whole and n_missing < n and high - low < min(4.0 * n + 1024.0, _LARGEST_TABLE)
 
 
@@ -173,7 +212,10 @@ def are_few_integers(column: np.ndarray) -> bool:
 def _grouped(
     codes: np.ndarray, values: np.ndarray, max_bins: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """At most `max_bins` codes of about equal weight; neighbouring values share one."""
+    """At most `max_bins` codes of about equal weight, which neighbouring values share.
+
+    Returned are the codes, and the lowest and highest value of each code.
+    """
     if len(values) <= max_bins:
         return codes, values, values
     counts = np.bincount(codes, weights=weight, minlength=len(values))[: len(values)]
@@ -187,14 +229,15 @@ def _grouped(
 
 
 def _stacked(columns: list[np.ndarray], n: int) -> Codes:
+    """Columns of one width in one array; `columns` become views of these."""
     width = np.array([(1, 2, 4).index(column.dtype.itemsize) for column in columns], dtype=np.int8)
     place = np.zeros(len(columns), dtype=np.int64)
     arrays = []
     for kind, dtype in enumerate((np.uint8, np.uint16, np.uint32)):
-        own = np.flatnonzero(width == kind)
-        place[own] = np.arange(len(own))
-        array = np.empty((len(own), n), dtype=dtype)
-        for k, j in enumerate(own):
+        of_width = np.flatnonzero(width == kind)
+        place[of_width] = np.arange(len(of_width))
+        array = np.empty((len(of_width), n), dtype=dtype)
+        for k, j in enumerate(of_width):
             array[k] = columns[j]
             columns[j] = array[k]
         arrays.append(array)
@@ -211,7 +254,7 @@ def copy_columns(X, first, block):
 
 @kernel
 def _survey(column):
-    """The smallest and largest value, how many are missing, and whether all are whole."""
+    """The smallest and largest value, the number of missing ones, and whether all are whole."""
     low, high, missing = np.inf, -np.inf, 0
     whole = True
     for i in range(len(column)):
@@ -227,7 +270,7 @@ def _survey(column):
 
 @kernel
 def _code_integers(column, low, span, codes):
-    """Whole numbers of a short range, through a table."""
+    """Code whole numbers of a short range with a table; returns the distinct values."""
     table = np.zeros(span, np.uint32)
     for i in range(len(column)):
         if column[i] == column[i]:
@@ -249,16 +292,16 @@ def _code_integers(column, low, span, codes):
 
 @kernel
 def _code_by_sorting(column, codes):
-    """Any numbers: their bits in an order-preserving form, sorted digit by digit."""
+    """Code any numbers by sorting them as integers of the same order; returns distinct values."""
     n = len(column)
     keys = np.empty(n, np.uint64)
     bits = column.view(np.uint64)
     top = np.uint64(1) << np.uint64(63)
     missing = ~np.uint64(0)
     for i in range(n):
-        own = bits[i] if column[i] != 0.0 else np.uint64(0)  # -0.0 is 0.0
-        own = ~own if own & top else own | top
-        keys[i] = own if column[i] == column[i] else missing
+        key = bits[i] if column[i] != 0.0 else np.uint64(0)  # -0.0 is 0.0
+        key = ~key if key & top else key | top
+        keys[i] = key if column[i] == column[i] else missing
     order = sorted_by_digits(keys)
     values = np.empty(n)
     rank = -1
@@ -276,7 +319,7 @@ def _code_by_sorting(column, codes):
 
 @kernel
 def sorted_by_digits(keys):
-    """The order that sorts uint64 keys, equal ones as they stand: radix sort, byte by byte."""
+    """uint32 (n,): the stable order that sorts uint64 keys, by radix sort, byte by byte."""
     n = len(keys)
     counts = np.zeros((8, 256), np.int64)
     byte = np.uint64(255)
@@ -292,9 +335,9 @@ def sorted_by_digits(keys):
             continue
         total = 0
         for k in range(256):
-            own = counts[digit, k]
+            count = counts[digit, k]
             counts[digit, k] = total
-            total += own
+            total += count
         for p in range(n):
             i = order[p]
             k = (keys[i] >> shift) & byte

@@ -1,4 +1,4 @@
-"""Monotonic constraints, as users write them."""
+"""Monotonic constraints as users write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from margrove.grove.table.encoding import TreeTable
 
 __all__ = ["monotonic_signs"]
 
-_SHOWN = 5  # of names that are unknown
+_SHOWN = 5  # unknown names in a message
 
 
 def monotonic_signs(given: Any, table: TreeTable, estimator: Any) -> np.ndarray:
@@ -33,8 +33,8 @@ def monotonic_signs(given: Any, table: TreeTable, estimator: Any) -> np.ndarray:
         )
     if np.any(signs[list(table.categories)] != 0):
         raise ValueError(
-            "Categorical features cannot have monotonic constraints: they have no order. Let "
-            "monotonic_cst be 0 for them."
+            "Categorical features cannot have monotonic constraints: they have no order. Set "
+            "monotonic_cst to 0 for them."
         )
     return signs.astype(np.int8)
 

@@ -1,7 +1,7 @@
-"""Tables for trees: numbers, and categories as numbers, with NaN for what is missing.
+"""Tables for trees: numbers, and categories as numbers, with NaN for missing values.
 
-Strings and categorical columns of dataframes, arrays of strings, and columns that
-`categorical_features` names are categories: their labels are kept, and a row holds their number.
+Categorical are: columns of strings or categories in dataframes, arrays of strings, and the columns
+in `categorical_features`. Their labels are kept, and a cell holds the number of its label.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class TreeTable:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What an estimator remembers of the table."""
-        remembered: dict[str, Any] = {
+        """The fitted attributes that describe the table."""
+        found: dict[str, Any] = {
             "n_features_in_": int(self.X.shape[1]),
             "categories_": self.categories,
         }
         if self.feature_names is not None:
-            remembered["feature_names_in_"] = self.feature_names
-        return remembered
+            found["feature_names_in_"] = self.feature_names
+        return found
 
     @property
     def is_categorical(self) -> np.ndarray:
@@ -105,7 +105,7 @@ def read_table(X: Any, estimator: Any, categorical_features: Any) -> TreeTable:
         return TreeTable(array, names, {})
     if sp.issparse(array):
         raise InvalidDataError(
-            "categorical_features needs a dense X: a sparse matrix has no labels but zero. "
+            "categorical_features needs a dense X, because zeros of a sparse matrix are no labels. "
             "Use X.toarray()."
         )
     if np.isinf(array[:, mask]).any():
@@ -149,7 +149,7 @@ Column = np.ndarray | LabelCells
 
 
 def read_columns(X: Any) -> list[Column]:
-    """Each column of a frame, or of rows of Python objects, as float64 or as labels."""
+    """Each column of a dataframe, or of rows of Python objects, as float64 or as labels."""
     return [_numbers_or_labels(cells) for cells in columns_of(X)]
 
 
@@ -183,14 +183,14 @@ def _refuse(cells: NumberCells | DateCells | UnreadableCells) -> NoReturn:
 
 
 def _smallest_category(estimator: Any) -> float:
-    """Smaller numbers are missing: negative ones, where scikit-learn has the estimator."""
+    """The smallest number that is a category; 0 for estimators of which scikit-learn has a twin."""
     return 0.0 if getattr(estimator, "_negative_is_missing", False) else -np.inf
 
 
 def category_labels(column: Column, estimator: Any) -> np.ndarray:
-    """The distinct labels of a column, sorted; of mixed types by their text."""
+    """The distinct labels of a column, sorted; labels of mixed types are sorted by their text."""
     if not isinstance(column, LabelCells):
-        found = np.unique(column[column >= _smallest_category(estimator)])  # NaN is not
+        found = np.unique(column[column >= _smallest_category(estimator)])  # without NaN
         whole = bool(np.all(found == np.floor(found)) and np.all(np.abs(found) < 2**53))
         return found.astype(np.int64) if whole else found
     distinct = list(column.labels)
@@ -212,8 +212,8 @@ def categorical_mask(given: Any, names: np.ndarray | None, by_type: list[bool]) 
             j = int(np.argmax(found))
             column = repr(str(names[j])) if names is not None else str(j)
             raise InvalidDataError(
-                f"Column {column} of X holds labels. Encode it, or let categorical_features be "
-                "'from_dtype'."
+                f"Column {column} of X holds labels. Encode it, or use "
+                "categorical_features='from_dtype'."
             )
         return found
     if isinstance(given, str):
@@ -226,12 +226,12 @@ def categorical_mask(given: Any, names: np.ndarray | None, by_type: list[bool]) 
                 f"({d},). Got {chosen.shape}."
             )
         return found | chosen
-    found[[_place_of_column(one, names, d) for one in _listed(chosen)]] = True
+    found[[_column_number(one, names, d) for one in _listed(chosen)]] = True
     return found
 
 
 def _listed(chosen: np.ndarray) -> list[int | str]:
-    """Numbers and names of columns."""
+    """The chosen numbers and names of columns as a list; a ValueError for other types."""
     listed = chosen.ravel().tolist()
     strange = {type(one).__name__ for one in listed
                if not isinstance(one, (Integral, str)) or isinstance(one, bool)}  # fmt: skip
@@ -243,7 +243,7 @@ def _listed(chosen: np.ndarray) -> list[int | str]:
     return listed
 
 
-def _place_of_column(one: int | str, names: np.ndarray | None, d: int) -> int:
+def _column_number(one: int | str, names: np.ndarray | None, d: int) -> int:
     if isinstance(one, str):
         if names is None:
             raise ValueError(
@@ -274,7 +274,8 @@ def encode_columns(
 ) -> np.ndarray:
     """All columns as numbers; labels that are not among the categories become NaN.
 
-    `unknown` is told of these, except of numbers below the smallest, which mean missing.
+    Texts about these labels are appended to `unknown`, except for numbers below `smallest`, which
+    mean missing.
     """
     first = columns[0] if columns else np.empty(0)
     table = np.empty((len(first), len(columns)))
@@ -288,29 +289,29 @@ def encode_columns(
                 )
             table[:, j] = column
             continue
-        own = column if isinstance(column, LabelCells) else _of_numbers(column)
+        cells = column if isinstance(column, LabelCells) else _as_labels(column)
         number = {label: float(k) for k, label in enumerate(categories[j].tolist())}
-        numbers = [number.get(label, np.nan) for label in own.labels]
-        table[:, j] = np.array([*numbers, np.nan])[own.codes]
+        numbers = [number.get(label, np.nan) for label in cells.labels]
+        table[:, j] = np.array([*numbers, np.nan])[cells.codes]
         if unknown is not None:
             strange = [
                 label
-                for label in own.labels
+                for label in cells.labels
                 if label not in number and (isinstance(column, LabelCells) or label >= smallest)
             ]
             unknown.extend(f"{label!r} in column {name}" for label in sorted(strange, key=str))
     return table
 
 
-def _of_numbers(column: np.ndarray) -> LabelCells:
-    """Numbers as labels."""
+def _as_labels(column: np.ndarray) -> LabelCells:
+    """A column of numbers as labels; NaN is missing."""
     found, codes = np.unique(column, return_inverse=True)
     known = int((~np.isnan(found)).sum())
     return LabelCells("", np.where(codes < known, codes, -1), found[:known].tolist())
 
 
 def refuse_infinity(X: Any, estimator: Any, names: np.ndarray | None = None) -> None:
-    """Raise for a table in which there is infinity; NaN is missing."""
+    """Raise an error that says where the table X has infinity."""
     names = getattr(estimator, "feature_names_in_", None) if names is None else names
     where = ""
     if not sp.issparse(X):

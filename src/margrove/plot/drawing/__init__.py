@@ -1,10 +1,9 @@
 """What all pictures share: panels, colours, data behind a picture.
 
-boundary_drawing   the pen of `decision_boundary`: regions, lines, rows and support vectors
-canvas             where to draw and with what: axes, colours, markers
-picture            `Picture`, which every drawing function returns: the axes and the data drawn
-plane              which two features a picture shows, and the grid over them
-sources            where pictures of predictions get their facts: from a model and rows, or as given
+boundary_drawing   what `decision_boundary` draws: regions, lines, rows and support vectors
+canvas             axes, colours and markers
+picture            `Picture`, which every drawing function returns: the axes and their data
+plane              the plane of two features that a picture shows, and a grid over it
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-from .boundary_drawing import Pen as Pen
+from .boundary_drawing import BoundaryDrawing as BoundaryDrawing
 from .boundary_drawing import RowsToDraw as RowsToDraw
 from .boundary_drawing import Surface as Surface
 from .canvas import SUPPORT_MARKERS as SUPPORT_MARKERS
@@ -13,8 +13,8 @@ from .canvas import usable_axes as usable_axes
 from .canvas import usable_panels as usable_panels
 from .picture import Picture as Picture
 from .picture import drawn as drawn
+from .picture import facts_of as facts_of
 from .picture import grid_table as grid_table
 from .picture import table as table
 from .plane import plane_of as plane_of
 from .plane import range_of as range_of
-from .sources import facts_of as facts_of

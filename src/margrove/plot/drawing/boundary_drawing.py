@@ -1,4 +1,4 @@
-"""The pen of `decision_boundary`: regions, lines, rows and support vectors."""
+"""What `decision_boundary` draws: regions, lines, rows and support vectors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from margrove.facts import Facts
 from margrove.plot.drawing.canvas import SUPPORT_MARKERS, class_style, explain_handles, tint
 from margrove.plot.drawing.plane import Plane
 
-__all__ = ["Pen", "RowsToDraw", "Surface"]
+__all__ = ["BoundaryDrawing", "RowsToDraw", "Surface"]
 
 _COLOUR_STEPS = 12
 
 
 @dataclass(frozen=True)
 class RowsToDraw:
-    """What is known of the rows to draw: codes into `names`, or targets, or nothing."""
+    """The classes of the rows to draw, as codes of `names`, or their targets, or neither."""
 
     codes: np.ndarray | None = None
     names: tuple[str, ...] = ()
@@ -42,14 +42,14 @@ class Surface:
     names: tuple[str, ...] = ()
 
     def within(self, *levels: float) -> list[float]:
-        """The levels that there are contours of; matplotlib warns of the others."""
+        """The levels that have contours; matplotlib would warn of the others."""
         low, high = float(self.values.min()), float(self.values.max())
         return [level for level in levels if low < level < high]
 
 
 @dataclass(frozen=True)
-class Pen:
-    """Axes, and what has been drawn that a legend should explain."""
+class BoundaryDrawing:
+    """Axes, and the artists that the legend explains."""
 
     axes: Any
     legend_entries: list[Any]
@@ -85,13 +85,13 @@ class Pen:
             zorder=0,
         ).set_gid("regions")
         label: str | None = "boundaries"
-        for code in np.unique(surface.values)[1:]:  # around all but one is around all
-            own = Surface("signed", surface.x, surface.y, (surface.values >= code) - 0.5)
-            self._draw_lines(own, [0.0], "boundary", label, linewidths=1.0)
+        for code in np.unique(surface.values)[1:]:  # lines around all but one are all lines
+            side = Surface("signed", surface.x, surface.y, (surface.values >= code) - 0.5)
+            self._draw_lines(side, [0.0], "boundary", label, linewidths=1.0)
             label = None
 
     def draw_values(self, surface: Surface, data: RowsToDraw) -> None:
-        """Filled contours of a function, with a bar that explains them."""
+        """Filled contours of a function, with a colour bar."""
         low, high = float(surface.values.min()), float(surface.values.max())
         if data.targets is not None:
             low, high = min(low, data.targets.min()), max(high, data.targets.max())
@@ -105,7 +105,7 @@ class Pen:
         self.axes.figure.colorbar(filled, ax=self.axes, label="prediction")
 
     def explain_regions(self, surface: Surface) -> None:
-        """Patches of the pale colours, where no markers of the same colours do that."""
+        """Legend entries for the regions, if there are no markers of the same colours."""
         from matplotlib.patches import Patch
 
         patches = [Patch(color=tint(k), label=name) for k, name in enumerate(surface.names)]
@@ -117,9 +117,9 @@ class Pen:
             present = [code for code in range(len(data.names)) if (data.codes == code).any()]
             entries = []
             for code in present:
-                own = points[data.codes == code]
+                of_class = points[data.codes == code]
                 style = class_style(code)
-                drawn = self.axes.scatter(*own.T, label=data.names[code], **style, **look)
+                drawn = self.axes.scatter(*of_class.T, label=data.names[code], **style, **look)
                 drawn.set_gid("data")
                 entries.append(drawn)
             self.legend_entries[:0] = entries

@@ -1,4 +1,4 @@
-"""Where to draw and with what: axes, colours that colour-blind people can tell apart, markers."""
+"""Axes, colours that colour-blind people can distinguish, and markers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = [
     "usable_panels",
 ]
 
-# Okabe and Ito (2008), without black, which lines and support vectors have.
+# Okabe and Ito (2008), without black, the colour of lines and support vectors.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-# One more than colours: the first 56 classes differ in one or the other.
+# One more than colours: the first 56 classes differ in colour or marker.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 
 _MOST_COLUMNS = 4  # of panels
 _PANEL = (3.2, 3.2)  # inches
-_MANY_POINTS = 5_000  # from here on the best place for a legend takes too long to find
+_MANY_POINTS = 5_000  # from here on it takes too long to find the best place for a legend
 
-SUPPORT_MARKERS = ("o", "D", "x")  # by kind, the harmless first
+SUPPORT_MARKERS = ("o", "D", "x")  # of the kinds of support vectors
 
 
 def class_style(code: int) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def usable_axes(ax: Any) -> Axes:
 
 
 def usable_panels(axes: Any, n_panels: int, what: str) -> list[Axes]:
-    """The given axes, as many as there is something to draw, or new ones side by side."""
+    """The given axes, whose number is checked, or new ones side by side."""
     if axes is None:
         return new_panels(n_panels, min(n_panels, _MOST_COLUMNS), size=_PANEL)
     panels = given_panels(axes)
@@ -87,7 +87,7 @@ def given_panels(axes: Any) -> list[Axes]:
 def new_panels(
     n_panels: int, n_columns: int = 1, size: tuple[float, float] | None = None
 ) -> list[Axes]:
-    """So many axes of a new figure, row by row, each of about `size` inches."""
+    """The axes of a new figure, row by row, each of about `size` inches."""
     _require_matplotlib()
     import matplotlib.pyplot as plt
 
@@ -102,8 +102,8 @@ def new_panels(
 
 
 def explain_handles(axes: Any, handles: Sequence[Any], names: Sequence[str], n_points: int) -> None:
-    """A legend. Names are the user's: they are set afterwards, so that neither a dollar sign nor an
-    underscore in front means anything."""
+    """Draw a legend. Names come from the user: they are set afterwards, so that dollar signs and
+    leading underscores have no special meaning."""
     place = "best" if n_points < _MANY_POINTS else "upper right"
     drawn = axes.legend(handles, [str(k) for k in range(len(handles))], loc=place, framealpha=0.9)
     for text, name in zip(drawn.get_texts(), names, strict=True):
@@ -112,7 +112,7 @@ def explain_handles(axes: Any, handles: Sequence[Any], names: Sequence[str], n_p
 
 
 def number_rounds(axes: Any, scale: str) -> None:
-    """The axis of rounds, linear or logarithmic."""
+    """Make the x axis an axis of rounds, linear or logarithmic."""
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
     if scale == "log":

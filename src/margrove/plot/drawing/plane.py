@@ -1,4 +1,4 @@
-"""Which two features a picture shows, what the others are fixed at, and the grid over it."""
+"""The plane of two features that a picture shows: the values of the others, and a grid over it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from margrove.facts import Outline
 
 __all__ = ["Plane", "plane_of", "range_of"]
 
-_FEW_FEATURES = 3  # so many fixed values fit into a title
+_FEW_FEATURES = 3  # the values of as many others fit into a title
 _FIXED = {"medians": "at their medians", "as given": "fixed as given"}
-_ROOM = 0.08  # beside the data, of their range
+_PADDING = 0.08  # beside the data, as a share of their range
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Plane:
 
     features  the two columns
     labels    their names
-    fixed     float64 (n_features,) where the plane is in the others
+    fixed     float64 (n_features,)  the values of the other features
     note      the same in words; "" if there are no others
     """
 
@@ -38,13 +38,13 @@ class Plane:
     fixed: np.ndarray
     note: str
 
-    def shadow(self, X: Any) -> np.ndarray:
+    def project(self, X: Any) -> np.ndarray:
         """The rows of X as points of the plane (n, 2)."""
         columns = X[:, list(self.features)]
         return np.asarray(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64)
 
     def rows(self, x: np.ndarray, y: np.ndarray, *, sparse: bool) -> Any:
-        """All points of the grid x times y, as rows with all features, x running fastest."""
+        """All points of the grid x times y, as rows with all features; x changes fastest."""
         n_features, n_points = len(self.fixed), len(x) * len(y)
         columns = np.arange(n_features)
         if sparse:
@@ -65,7 +65,7 @@ class Plane:
 
 
 def plane_of(model: Outline, table: Table, features: Any, at: Any) -> Plane:
-    """Check `features` and `at` against the model and the data."""
+    """The plane of two features at fixed values of the others, all checked."""
     names = model.feature_names
     if names is None and table.feature_names is not None:
         names = tuple(str(name) for name in table.feature_names)
@@ -82,19 +82,19 @@ def plane_of(model: Outline, table: Table, features: Any, at: Any) -> Plane:
 
 
 def range_of(points: np.ndarray, *, not_negative: bool = False) -> list[tuple[float, float]]:
-    """The range of each coordinate, and some room."""
+    """The range of each coordinate, with some padding."""
     ranges = []
     for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True):
-        room = _ROOM * (high - low) or max(1.0, abs(low)) * 0.5
-        start = max(0.0, low - room) if not_negative else low - room
-        ranges.append((float(start), float(high + room)))
+        padding = _PADDING * (high - low) or max(1.0, abs(low)) * 0.5
+        start = max(0.0, low - padding) if not_negative else low - padding
+        ranges.append((float(start), float(high + padding)))
     return ranges
 
 
 def _two_features(features: Any, n_features: int, names: Sequence[str] | None) -> tuple[int, int]:
     if n_features < 2:
         raise InvalidDataError(
-            "decision_boundary draws two features against each other, and the model has 1. Draw "
+            "decision_boundary draws two features against each other, but the model has 1. Draw "
             "its curve: x = np.linspace(low, high), plt.plot(x, model.predict(x[:, None]))."
         )
     if isinstance(features, str) or not hasattr(features, "__len__") or len(features) != 2:
@@ -119,7 +119,7 @@ def _column(feature: Any, n_features: int, names: Sequence[str] | None) -> int:
             raise ValueError(f"features has {feature!r}, but the columns are {shown}.")
         return list(names).index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
-        raise ValueError(f"features must hold numbers or names of columns. Got {feature!r}.")
+        raise ValueError(f"features must be numbers or names of columns. Got {feature!r}.")
     if not 0 <= int(feature) < n_features:
         raise ValueError(
             f"features has {feature}, but the columns are numbered from 0 to {n_features - 1}."
@@ -128,7 +128,7 @@ def _column(feature: Any, n_features: int, names: Sequence[str] | None) -> int:
 
 
 def _fixed_row(X: Any, at: Any) -> tuple[np.ndarray, str]:
-    """The values that features are fixed at, and where they come from."""
+    """The values of the other features, and their source in words."""
     n_rows, n_features = X.shape
     if at is None:
         return _medians(X), "medians"

@@ -5,7 +5,7 @@ comparisons         compared models side by side, with their intervals
 forests             pictures of forests: out-of-bag error, importances, proximities, intervals
 gradient_boosting   pictures of gradient boosting: losses, importances, trees, stages
 paths               machines over C, and scores over C and gamma
-tuning              scores against what tuning has varied
+tuning              scores of autotune against a parameter
 """
 
 import lazy_loader

@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["boosting", "boosting_errors", "boosting_margins", "boosting_rounds"]
 
-_MEAN_AREA = 60.0  # of a row, in points squared
+_MEAN_AREA = 60.0  # of the dot of a row, in points squared
 _LEAST_AREA = 3.0
-_DASHES = ("dotted", "dashed", "dashdot", "solid")  # of stages, the last solid
+_DASHES = ("dotted", "dashed", "dashdot", "solid")  # of stages; the last is solid
 
 
 def boosting(
     model: Any, X: Any = None, y: Any = None, *, what: str = "errors", **settings: Any
 ) -> Picture:
-    """Draw how boosting went.
+    """Draw the course of boosting: errors, margins or rounds.
 
     Parameters
     ----------
     model : fitted AdaBoostClassifier
     X, y : rows and their classes
-        Of "errors" optional, and rows that the model has not seen.
+        Optional for "errors"; there, use rows that the model has not seen.
     what : {"errors", "margins", "rounds"}, default="errors"
         Which picture: that of `boosting_errors`, `boosting_margins` or `boosting_rounds`.
     **settings
@@ -85,22 +85,22 @@ def boosting_errors(
     scale: str = "linear",
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw the errors of a boosted model against its rounds, and what bounds them.
+    """Draw the errors of a boosted model against its rounds, and their bounds.
 
-    The numbers can be had from `margrove.facts.boosting_errors`. Parts can be found by their `gid`:
+    The numbers are available from `margrove.facts.boosting_errors`. Artists have a `gid`:
     "training", "validation", "test", "bound", "edge bound" and "kept".
 
     Parameters
     ----------
     model : fitted AdaBoostClassifier
     X, y : optional
-        Rows that the model has not seen, and their classes. The error on rows that `fit` was given
-        to validate on is drawn anyway.
+        Rows that the model has not seen, and their classes. The error on the validation rows of
+        `fit` is drawn in any case.
     bounds : bool, default=True
-        Draw what the training error cannot exceed, where it is known: the product of the
-        normalisers Z, and exp(-2 sum gamma^2).
+        Draw upper bounds of the training error, if they are known: the product of the normalisers
+        Z, and exp(-2 sum gamma^2).
     scale : {"linear", "log"}, default="linear"
-        Of the rounds.
+        Of the axis of rounds.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -175,16 +175,16 @@ def boosting_margins(
 ) -> Picture:
     """Draw the cumulative distribution of margins after some numbers of rounds.
 
-    Rows left of 0 are misclassified. More rounds push small margins to the right even after the
-    last mistake is gone. The numbers can be had from `margrove.facts.margin_distributions`. Parts
-    can be found by their `gid`: "margins", one for each stage, and "zero".
+    Rows left of 0 are misclassified. More rounds increase small margins even after the last
+    training error is gone. The numbers are available from `margrove.facts.margin_distributions`.
+    Artists have a `gid`: "margins", one for each stage, and "zero".
 
     Parameters
     ----------
     model : fitted AdaBoostClassifier
     X, y : rows and their classes, usually those of `fit`
     stages : sequence of int, optional
-        Numbers of rounds; by default 5, 100 and 1000, as far as there are so many, and all.
+        Numbers of rounds; by default 5, 100 and 1000, if there are as many, and all rounds.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -204,18 +204,18 @@ def boosting_margins(
     """
     found = facts.margin_distributions(model, X, y, stages)
     axes = usable_axes(ax)
-    is_bounded = all(own.is_bounded for own in found)
-    low = min((own.margins[0] for own in found), default=0.0)
-    high = max((own.margins[-1] for own in found), default=0.0)
+    is_bounded = all(stage.is_bounded for stage in found)
+    low = min((stage.margins[0] for stage in found), default=0.0)
+    high = max((stage.margins[-1] for stage in found), default=0.0)
     ends = (-1.0, 1.0) if is_bounded else (min(low, 0.0), max(high, 0.0))
-    for k, own in enumerate(found):
+    for k, stage in enumerate(found):
         (line,) = axes.step(
-            np.concatenate([ends[:1], own.margins, ends[1:]]),
-            np.concatenate([[0.0], own.shares, [1.0]]),
+            np.concatenate([ends[:1], stage.margins, ends[1:]]),
+            np.concatenate([[0.0], stage.shares, [1.0]]),
             where="post",
             color=class_style(k)["color"],
             linestyle=_DASHES[max(len(_DASHES) - len(found) + k, 0)],
-            label=counted_rounds(own.n_rounds),
+            label=counted_rounds(stage.n_rounds),
         )
         line.set_gid("margins")
     axes.axvline(0.0, color="0.6", linewidth=1.0, zorder=0).set_gid("zero")
@@ -229,9 +229,9 @@ def boosting_margins(
 
 def _margin_table(found: Sequence[facts.MarginDistribution]) -> dict[str, Any]:
     return table(
-        rounds=[own.n_rounds for own in found for _ in own.margins],
-        margin=[margin for own in found for margin in own.margins.tolist()],
-        share=[share for own in found for share in own.shares.tolist()],
+        rounds=[stage.n_rounds for stage in found for _ in stage.margins],
+        margin=[margin for stage in found for margin in stage.margins.tolist()],
+        share=[share for stage in found for share in stage.shares.tolist()],
     )
 
 
@@ -251,25 +251,25 @@ def boosting_rounds(
 ) -> Picture:
     """Draw rounds of boosting over two features, a panel each, and all of them together.
 
-    The area of a point is the weight D of its row before the round, circles are around the rows
-    that the round gets wrong, colours behind are what it says. What is drawn can be had from
-    `margrove.facts.boosting_sketches`. Parts can be found by their `gid`: "regions", "data",
-    "mistakes" and "stump".
+    The area of a point is the weight D of its row before the round, circles are around rows that
+    the round misclassifies, and background colours are its predictions. The data are available from
+    `margrove.facts.boosting_sketches`. Artists have a `gid`: "regions", "data", "mistakes" and
+    "stump".
 
     Parameters
     ----------
     model : fitted AdaBoostClassifier
         With two features, both numbers.
     X, y, sample_weight
-        What it was fitted to.
+        The training data.
     rounds : sequence of int, optional
         Which rounds, from 1; by default the first three.
     resolution : int, default=200
-        Cells along each axis, where members are not stumps; those of stumps are exact.
+        Cells along each axis, if members are not stumps; those of stumps are exact.
     legend : bool, default=True
         In the last panel.
     axes : sequence of matplotlib Axes, optional
-        One more than rounds. By default those of a new figure.
+        One for each round, and one more. By default those of a new figure.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def boosting_rounds(
     round 3: eps = 0.14, beta = 0.92
     all 3 rounds: error 0
     """
-    with warnings.catch_warnings():  # of the grid, whose columns have no names
+    with warnings.catch_warnings():  # the columns of the grid have no names
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         found = facts.boosting_sketches(
             model, X, y, sample_weight, rounds=rounds, resolution=resolution
@@ -305,22 +305,22 @@ def boosting_rounds(
 
 
 def _rounds_table(found: facts.BoostingSketches) -> dict[str, Any]:
-    """A row for each row of the data in each panel; the round of all together is missing."""
+    """A table with a row for each panel and row of the data; NaN is the round of all together."""
     n_panels, n_rows = len(found.rounds), len(found.codes)
-    numbers = [np.nan if own.number is None else own.number for own in found.rounds]
+    numbers = [np.nan if one.number is None else one.number for one in found.rounds]
     return table(
         round=np.repeat(np.array(numbers, dtype=np.float64), n_rows),
         row=np.tile(np.arange(n_rows), n_panels),
         x=np.tile(found.points[:, 0], n_panels),
         y=np.tile(found.points[:, 1], n_panels),
         label=[found.classes[code] for code in found.codes.tolist()] * n_panels,
-        weight=np.concatenate([own.weights for own in found.rounds]),
-        is_wrong=np.concatenate([own.is_wrong for own in found.rounds]),
+        weight=np.concatenate([one.weights for one in found.rounds]),
+        is_wrong=np.concatenate([one.is_wrong for one in found.rounds]),
     )
 
 
 def _draw_round(panel: Any, found: facts.BoostingSketches, sketch: facts.RoundSketch) -> list[Any]:
-    """One panel; the points of each class, for a legend."""
+    """Draw one panel; returns the points of each class, for the legend."""
     from matplotlib.colors import ListedColormap
 
     n_classes = len(found.classes)
@@ -336,16 +336,16 @@ def _draw_round(panel: Any, found: facts.BoostingSketches, sketch: facts.RoundSk
     if sketch.threshold is not None:
         draw = panel.axvline if sketch.feature == 0 else panel.axhline
         draw(sketch.threshold, color="black", linewidth=1.2, zorder=2).set_gid("stump")
-    n_rows = len(found.codes)  # of all rounds together, none has a weight of its own
+    n_rows = len(found.codes)
     weights = np.full(n_rows, 1.0 / n_rows) if sketch.number is None else sketch.weights
     areas = np.maximum(_MEAN_AREA * n_rows * weights, _LEAST_AREA)
     handles = []
     for code in np.unique(found.codes).tolist():
-        own = found.codes == code
+        of_class = found.codes == code
         handles.append(
             panel.scatter(
-                *found.points[own].T,
-                s=areas[own],
+                *found.points[of_class].T,
+                s=areas[of_class],
                 linewidths=0.6,
                 edgecolors="white",
                 zorder=3,

@@ -27,17 +27,17 @@ def compared_models(
     """Draw the scores of compared models with their intervals, the best on top.
 
     Models that differ from the best one are orange, the others blue; those that failed are named
-    in the title. The numbers are in `models` and `pairs` of the comparison. Parts can be found by
-    their `gid`: "score", "folds" (scores of single folds) and "interval"; or "difference",
-    "interval" and "zero".
+    in the title. The numbers are in `models` and `pairs` of the comparison. Artists have a `gid`:
+    "score", "folds" (scores of single folds) and "interval"; or "difference", "interval" and
+    "zero".
 
     Parameters
     ----------
     comparison : Comparison
-        What `margrove.compare` returns.
+        The result of `margrove.compare`.
     what : {"scores", "differences"}, default="scores"
-        "differences" are those of the best model to each other one. Intervals of scores may
-        overlap although the difference is clear, because models are compared in the same folds.
+        "differences" are those between the best model and each other one. Intervals of scores may
+        overlap although the difference is clear, because models are compared on the same folds.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -61,7 +61,7 @@ def compared_models(
     if what not in ("scores", "differences"):
         raise ValueError(f"what must be 'scores' or 'differences'. Got {what!r} instead.")
     if what == "differences" and len(comparison.models) < 2:
-        raise ValueError("what='differences' needs two models. Draw 'scores' of one.")
+        raise ValueError("what='differences' needs two models. For one, use what='scores'.")
     n_rows = len(comparison.models) - (what == "differences")
     if ax is None:
         axes = new_panels(1, size=(_WIDTH, _FRAME_HEIGHT + _ROW_HEIGHT * n_rows))[0]
@@ -110,5 +110,5 @@ def _draw_interval(
 
 
 def _name_rows(axes: Any, names: list[str]) -> None:
-    # Names are the user's: a dollar sign in them is no mathematics.
+    # Names come from the user: a dollar sign in them does not start a formula.
     axes.set_yticks(range(len(names)), labels=names, parse_math=False)

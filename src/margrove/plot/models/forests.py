@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["importances", "oob_curve", "prediction_intervals", "proximity_map"]
 
-_FEW_POINTS = 50  # that get a dot each
+_FEW_POINTS = 50  # each has a dot
 _WIDTH, _FRAME_HEIGHT, _BAR_HEIGHT = 5.5, 1.0, 0.25  # inches of bars
 _DOTS: dict[str, Any] = {"s": 28, "linewidths": 0.6, "edgecolors": "white"}
 
@@ -37,8 +37,8 @@ _DOTS: dict[str, Any] = {"s": 28, "linewidths": 0.6, "edgecolors": "white"}
 def oob_curve(forest: Any, *, ax: Axes | None = None) -> Picture:
     """Draw the out-of-bag error of a forest against its number of trees.
 
-    Where the curve is flat, more trees would not help. The numbers can be had from
-    `margrove.facts.out_of_bag_curve`. Parts can be found by their `gid`: "curve" and "last".
+    If the curve is flat at the end, more trees would not help. The numbers are available from
+    `margrove.facts.out_of_bag_curve`. Artists have a `gid`: "curve" and "last".
 
     Parameters
     ----------
@@ -83,20 +83,20 @@ def oob_curve(forest: Any, *, ax: Axes | None = None) -> Picture:
 def importances(
     source: Any, *, n: int = 20, feature_names: Any = None, ax: Axes | None = None
 ) -> Picture:
-    """Draw the most important features as bars, with intervals where there are some.
+    """Draw the most important features as bars, with intervals if there are any.
 
-    What is drawn can be had as data from `margrove.facts.ranked_importances`. Parts can be found
-    by their `gid`: "importance" (bars), "interval" and "zero".
+    The data are available from `margrove.facts.ranked_importances`. Artists have a `gid`:
+    "importance" (bars), "interval" and "zero".
 
     Parameters
     ----------
     source : fitted estimator, OobImportances, PermutationImportances or array-like
-        A tree, forest or bag of trees; what `oob_importances`, `oob_impurity_importances` or
-        `permutation_importances` returns, which has intervals; or a number for each feature.
+        A tree, forest or bagged trees; the result of `oob_importances`, `oob_impurity_importances`
+        or `permutation_importances`, which have intervals; or a number for each feature.
     n : int, default=20
-        How many features, at most; the title says so where there are more.
+        Largest number of features; the title says so if there are more.
     feature_names : sequence of str, optional
-        A name for each feature. By default those that the model was fitted to.
+        A name for each feature. By default those of the training data.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -128,12 +128,12 @@ def importances(
     if found.low is not None and found.high is not None:
         axes.hlines(places, found.low, found.high, color="black").set_gid("interval")
         label += f", with {found.interval}"
-    # Names are the user's: a dollar sign in them is no mathematics.
+    # Names come from the user: a dollar sign in them does not start a formula.
     axes.set_yticks(places, labels=found.names, parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(label)
     if len(places) < found.n_features:
-        note = f"the {len(places)} of {found.n_features} features that matter most"
+        note = f"the {len(places)} most important of {found.n_features} features"
         axes.set_title(note, fontsize="medium")
     data = table(feature=found.names, importance=found.values, low=found.low, high=found.high)
     return drawn(axes, data)
@@ -142,11 +142,11 @@ def importances(
 def proximity_map(
     forest: Any, X: Any, y: Any = None, *, legend: bool = True, ax: Axes | None = None
 ) -> Picture:
-    """Draw rows near each other where the trees of a forest put them into the same leaves.
+    """Draw rows near each other if the trees of a forest put them into the same leaves.
 
-    Classical scaling of the proximities; the axes say how much of the squared distances they show.
-    Rows of the training look further apart by class than new ones would. The points can be had
-    from `margrove.facts.proximity_plane`. They can be found by their `gid`, "data".
+    Positions are classical scaling of the proximities; the labels of the axes say which share of
+    the squared distances they show. Classes of training rows look further apart than those of new
+    rows. The points are available from `margrove.facts.proximity_plane`. Their `gid` is "data".
 
     Parameters
     ----------
@@ -194,8 +194,8 @@ def _draw_classes(axes: Any, found: ProximityPlane, codes: np.ndarray, *, legend
     shown = np.unique(codes).tolist()
     handles = []
     for code in shown:
-        own = found.points[codes == code]
-        handles.append(axes.scatter(*own.T, **class_style(code), **_DOTS))
+        of_class = found.points[codes == code]
+        handles.append(axes.scatter(*of_class.T, **class_style(code), **_DOTS))
         handles[-1].set_gid("data")
     if legend:
         explain_handles(axes, handles, [found.classes[code] for code in shown], len(codes))
@@ -219,22 +219,22 @@ def prediction_intervals(
     method: str = "local",
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw the prediction intervals of rows in the order of their predictions, and the truth.
+    """Draw the prediction intervals of rows, sorted by their predictions, and the truth.
 
-    The title says how many targets lie in their intervals. The numbers can be had from
-    `margrove.facts.interval_coverage`. Parts can be found by their `gid`: "intervals",
-    "prediction", "inside" and "outside".
+    The title says how many targets lie in their intervals. The numbers are available from
+    `margrove.facts.interval_coverage`. Artists have a `gid`: "intervals", "prediction", "inside"
+    and "outside".
 
     Parameters
     ----------
     forest : fitted RandomForestRegressor or ExtraTreesRegressor
         With `oob_score=True`.
     X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
-        Rows that the forest has not seen: in those of the training it is too good.
+        Rows that the forest has not seen: training rows are predicted too well.
     y : array-like of shape (n_samples,), optional
         Their targets.
     coverage : float, default=0.9
-        The share of new rows whose targets shall lie in their intervals.
+        The share of new rows whose targets should lie in their intervals.
     method : {"local", "conformal"}, default="local"
         As in `predict_interval`.
     ax : matplotlib Axes, optional
@@ -259,7 +259,7 @@ def prediction_intervals(
     found = interval_coverage(forest, X, y, coverage=coverage, method=method)
     axes = usable_axes(ax)
     places = np.arange(len(found.rows))
-    # Each row has the width of one, so that a single row is seen, too.
+    # Each row has the width 1, so that a single row is visible too.
     edges = np.append(places, len(places)) - 0.5
     band = axes.stairs(
         found.high, edges, baseline=found.low, fill=True, color="0.85", label="intervals"
@@ -292,8 +292,8 @@ def prediction_intervals(
 
 
 def _coverage_in_words(found: IntervalCoverage) -> str:
-    asked, n = f"{100 * found.asked:g} %", len(found.rows)
+    level, n = f"{100 * found.asked:g} %", len(found.rows)
     rows = "1 row" if n == 1 else f"{n} rows"
     if found.found is None:
-        return f"{asked} intervals of {rows}"
-    return f"{100 * found.found:.1f} % of {rows} in their {asked} intervals"
+        return f"{level} intervals of {rows}"
+    return f"{100 * found.found:.1f} % of {rows} in their {level} intervals"

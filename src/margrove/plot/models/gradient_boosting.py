@@ -45,10 +45,10 @@ def loss_curve(
 ) -> Picture:
     """Draw the losses of gradient boosting against its rounds.
 
-    The best round is marked: that of the validation, or else of X and y. A validation score that
-    is no loss has an axis of its own, on the right. The numbers can be had from
-    `margrove.facts.loss_curve`. Parts can be found by their `gid`: "training", "validation",
-    "test", "score" and "best".
+    The best round is marked: that of the validation rows, or else of X and y. A validation score
+    that is not a loss has its own axis, on the right. The numbers are available from
+    `margrove.facts.loss_curve`. Artists have a `gid`: "training", "validation", "test", "score" and
+    "best".
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def loss_curve(
     X, y, sample_weight : optional
         Rows that the model has not seen, and their targets.
     scale : {"linear", "log"}, default="linear"
-        Of the rounds; "log" begins with the first.
+        Of the axis of rounds; "log" begins with the first round.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -121,7 +121,7 @@ def _draw_curve(
     return line
 
 
-# -- what it has become --------------------------------------------------------------------------
+# -- features and trees --------------------------------------------------------------------------
 
 
 def gradient_importances(
@@ -132,19 +132,19 @@ def gradient_importances(
     feature_names: Any = None,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw the features that gradient boosting split most by, as bars.
+    """Draw the most important features of gradient boosting, as bars.
 
-    Parts can be found by their `gid`: "importance" (bars) and "zero".
+    Artists have a `gid`: "importance" (bars) and "zero".
 
     Parameters
     ----------
     model : fitted gradient boosting
     kind : {"gain", "split"}, default="gain"
-        What splits gained, or how many there are.
+        By the gain of splits, or by their number.
     n : int, default=20
-        How many features, at most; the title says so where there are more.
+        Largest number of features; the title says so if there are more.
     feature_names : sequence of str, optional
-        A name for each feature. By default those that the model was fitted to.
+        A name for each feature. By default those of the training data.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -181,7 +181,7 @@ def gradient_tree(
 ) -> Picture:
     """Draw a tree of gradient boosting: its leaves are what a round adds to the raw scores.
 
-    Parts can be found as in `tree`.
+    Artists have the `gid` of those of `tree`.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def gradient_tree(
     number : int, default=1
         Which round, from 1.
     score : int, default=0
-        Of more than two classes, which one, by its place in `classes_`.
+        With more than two classes, which one, by its place in `classes_`.
     max_depth, row, decimals, ax
         As in `tree`.
 
@@ -207,8 +207,8 @@ def gradient_tree(
     >>> [text.get_text() for text in ax.texts if text.get_gid().startswith("prediction")]
     ['mean 0.000', '-0.050', '0.050']
     """
-    own = tree_of_round(model, number, score)
-    return tree(own, max_depth=max_depth, row=row, decimals=decimals, ax=ax)
+    of_round = tree_of_round(model, number, score)
+    return tree(of_round, max_depth=max_depth, row=row, decimals=decimals, ax=ax)
 
 
 # -- one feature, stage by stage -----------------------------------------------------------------
@@ -224,7 +224,7 @@ def gradient_stages(
 ) -> Picture:
     """Draw the predictions of gradient boosting over one feature after some rounds.
 
-    The numbers can be had from `margrove.facts.gradient_stages`. Parts can be found by their `gid`:
+    The numbers are available from `margrove.facts.gradient_stages`. Artists have a `gid`:
     "data" and "prediction".
 
     Parameters
@@ -233,8 +233,8 @@ def gradient_stages(
         For numbers, with one feature that is a number.
     X, y : rows and their targets, usually those of `fit`
     rounds : sequence of int, optional
-        Numbers of rounds, a panel each; by default 1, 5, 20 and 100, as far as there are so many,
-        and all.
+        Numbers of rounds, a panel each; by default 1, 5, 20 and 100, if there are as many, and all
+        rounds.
     axes : sequence of matplotlib Axes, optional
         One for each panel. By default those of a new figure.
 
@@ -257,18 +257,19 @@ def gradient_stages(
     """
     found = facts.gradient_stages(model, X, y, rounds)
     panels = usable_panels(axes, len(found.rounds), "stage")
-    seen = np.concatenate([found.points, found.high[:-1]])
-    low, high = range_of(seen[:, None])[0] if len(seen) else (0.0, 1.0)
+    values = np.concatenate([found.points, found.high[:-1]])
+    low, high = range_of(values[:, None])[0] if len(values) else (0.0, 1.0)
     edges = np.concatenate([[low], found.high[:-1], [high]])
-    for panel, count, said, loss in zip(
+    for panel, count, predictions, loss in zip(
         panels, found.rounds, found.predictions, found.losses.tolist(), strict=True
     ):
         panel.scatter(
             found.points, found.targets, s=10, color=class_style(0)["color"], zorder=1
         ).set_gid("data")
-        panel.stairs(said, edges, baseline=None, color="black", linewidth=1.5, zorder=2).set_gid(
-            "prediction"
+        steps = panel.stairs(
+            predictions, edges, baseline=None, color="black", linewidth=1.5, zorder=2
         )
+        steps.set_gid("prediction")
         panel.set_title(f"{counted_rounds(count)}: loss {loss:.3g}", fontsize="medium")
         panel.set_xlabel(found.name, parse_math=False)
     n_stages, n_intervals = found.predictions.shape

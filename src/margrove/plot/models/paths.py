@@ -19,7 +19,7 @@ def svm_path(path: Any, *, axes: Any = None) -> Picture:
     Parameters
     ----------
     path : SvmPath
-        As `margrove.svm_path` returns it.
+        The result of `margrove.svm_path`.
     axes : three matplotlib Axes, optional
         By default those of a new figure.
 
@@ -60,8 +60,8 @@ def svm_path(path: Any, *, axes: Any = None) -> Picture:
 def score_map(search: Any, *, ax: Any = None) -> Picture:
     """Draw the cross-validated scores of a search over C and gamma as a map.
 
-    The cell that was chosen has a circle. The data are `search.cells_`, or `search.cv_results_`.
-    A search over C alone is drawn as a line with a band of one standard error.
+    The chosen cell has a circle. The data are `search.cells_`, or `search.cv_results_`. A search
+    over C only is drawn as a line with a band of one standard error.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _draw_line(ax: Any, search: Any, cells: Any) -> None:
 
 
 def _edges(values: np.ndarray) -> np.ndarray:
-    """Between the values, in the logarithm, and half a step beyond the ends."""
+    """The edges of cells: halfway between the values, on a logarithmic scale."""
     logs = np.log10(values)
     steps = np.diff(logs) if len(logs) > 1 else np.array([1.0])
     inner = logs[:-1] + np.diff(logs) / 2

@@ -1,4 +1,4 @@
-"""Scores against what tuning has varied."""
+"""Scores of autotune against a parameter."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["tuning_curve"]
 
-_WIDE = 50.0  # the last value over the first, from which an axis is logarithmic
-_FEW_POINTS = 50  # that get a dot each
+_WIDE = 50.0  # largest over smallest value; from here on the axis is logarithmic
+_FEW_POINTS = 50  # each has a dot
 
 
 def tuning_curve(source: Any, *, ax: Axes | None = None) -> Picture:
-    """Draw the scores of all that `margrove.autotune` has tried.
+    """Draw the scores of all candidates of `margrove.autotune`.
 
-    The parameter with the most values is the axis, and each setting of the others has a line, with
-    a band of one standard error. The numbers can be had from `tuning_.frame()`. Parts can be found
-    by their `gid`: "curve" and "spread" for each setting, and "chosen".
+    The x axis is the parameter with the most values, and each setting of the others has a line,
+    with a band of one standard error. The numbers are available from `tuning_.frame()`. Artists
+    have a `gid`: "curve" and "spread" for each setting, and "chosen".
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def tuning_curve(source: Any, *, ax: Axes | None = None) -> Picture:
     tuning = getattr(source, "tuning_", source)
     if not isinstance(tuning, Tuning):
         raise TypeError(
-            "source must be what margrove.autotune returns, or its tuning_. Got "
+            "source must be the result of margrove.autotune, or its tuning_. Got "
             f"{type(source).__name__}."
         )
     axis = _axis(tuning)
@@ -73,14 +73,14 @@ def tuning_curve(source: Any, *, ax: Axes | None = None) -> Picture:
 
 
 def _axis(tuning: Tuning) -> str:
-    """The number with the most values among those that all candidates have."""
+    """The parameter with the most values, of those that are numbers in all candidates."""
     counts = {}
     for name in tuning.candidates[0]:
         values = [candidate.get(name) for candidate in tuning.candidates]
         if all(isinstance(value, Real) and not isinstance(value, bool) for value in values):
             counts[name] = len(set(values))
     if not counts:
-        raise ValueError("No number was varied: there is no curve to draw. frame() has a table.")
+        raise ValueError("No parameter that is a number was varied. For a table, use frame().")
     return max(counts, key=lambda name: counts[name])
 
 
@@ -110,7 +110,7 @@ def _draw(axes: Any, tuning: Tuning, axis: str, places: np.ndarray, code: int) -
 
 
 def _scale(axes: Any, values: np.ndarray) -> None:
-    """Logarithmic where values differ much; zero, if it is there, has its place at the left."""
+    """Make the x axis logarithmic if values differ much; zero is at the left, if there is one."""
     positive = values[values > 0]
     if not len(positive) or values.min() < 0 or positive.max() <= _WIDE * positive.min():
         return

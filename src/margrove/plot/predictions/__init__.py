@@ -1,7 +1,7 @@
 """Pictures of predictions and of their quality.
 
-calibration   reliability diagrams: probabilities against what came true
-dependence    how the answer changes with a column
+calibration   reliability diagrams: predicted probabilities against observed shares
+dependence    predictions if a column changes, and kinds of support vectors
 mistakes      pictures of errors: residuals and worst mistakes
 predictions   pictures of classifiers: confusion, ROC and precision-recall curves, margins
 """

@@ -1,4 +1,4 @@
-"""Reliability diagrams: probabilities against what came true."""
+"""Reliability diagrams: predicted probabilities against observed shares."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _LARGEST_AREA, _LEAST_AREA = 120.0, 12.0  # of a bin's dot, in points squared
 
 
 def reliability_diagram(source: Any, *, classes: Any = None, ax: Axes | None = None) -> Picture:
-    """Draw what came true against what was predicted, bin by bin.
+    """Draw observed shares against predicted probabilities, bin by bin.
 
-    On the diagonal probabilities mean what they say; below it the model is too sure. Dots are the
-    larger, the more weight is in the bin, and bars are Wilson's intervals. The numbers can be had
-    from the curves of `margrove.reliability`. Parts can be found by their `gid`: "ideal", and
-    "curve", "bins" and "interval" for each curve.
+    Probabilities are right on the diagonal; below it the model is overconfident. The area of a dot
+    is the weight of its bin, and bars are Wilson intervals. The numbers are available from the
+    curves of `margrove.reliability`. Artists have a `gid`: "ideal", and "curve", "bins" and
+    "interval" for each curve.
 
     Parameters
     ----------
     source : Reliability or Calibrated
-        What `margrove.reliability` or `margrove.calibrate` returns; of the latter, the curves
+        The result of `margrove.reliability` or `margrove.calibrate`; for the latter, the curves
         before and after are drawn.
     classes : list, optional
-        Draw the curves of these classes. By default the one of the second of two classes, or of
-        the top label of more.
+        Draw the curves of these classes. By default that of the second of two classes, or that of
+        the most probable class if there are more.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -63,7 +63,7 @@ def reliability_diagram(source: Any, *, classes: Any = None, ax: Axes | None = N
     columns = ("lower", "upper", "predicted", "observed", "low", "high", "weight")
     data = table(
         curve=[name for name, curve in curves for _ in curve.weight],
-        **{key: np.concatenate([getattr(own, key) for _, own in curves]) for key in columns},
+        **{key: np.concatenate([getattr(curve, key) for _, curve in curves]) for key in columns},
     )
     return drawn(axes, data)
 
@@ -75,7 +75,7 @@ def _curves(source: Any, classes: Any) -> list[tuple[str, ReliabilityCurve]]:
         stages = [("", source)]
     else:
         raise TypeError(
-            "source must be what margrove.reliability or margrove.calibrate returns. Got "
+            "source must be the result of margrove.reliability or margrove.calibrate. Got "
             f"{type(source).__name__}."
         )
     return [
@@ -94,7 +94,7 @@ def _chosen(found: Reliability, classes: Any) -> list[ReliabilityCurve]:
     known = found.classes.tolist()
     for label in classes:
         if label not in known:
-            raise ValueError(f"classes has {label!r}, which is none of {known}.")
+            raise ValueError(f"classes has {label!r}, which is not one of {known}.")
     return [found.by_class[known.index(label)] for label in classes]
 
 

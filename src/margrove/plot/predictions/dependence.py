@@ -1,4 +1,4 @@
-"""How the answer changes with a column, and what kinds of support vectors there are."""
+"""Predictions if a column changes, and the kinds of support vectors."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def partial_dependence(
     n_features: int = 4,
     axes: Sequence[Axes] | None = None,
 ) -> Picture:
-    """Draw the predictions of a model as one column changes and the others stay as they are.
+    """Draw the predictions of a model if one column changes and the others do not.
 
-    Lines are averages over the rows; of a single output the band holds what is said of 80 % of
-    them. Parts can be found by their `gid`: "average", one for each output, and "spread".
+    Lines are averages over the rows; with a single output, a band contains the predictions for 80 %
+    of the rows. Artists have a `gid`: "average", one for each output, and "spread".
 
     Parameters
     ----------
     source : fitted model, or PartialDependenceFacts
-        The latter is what `margrove.facts.partial_dependence_facts` returns.
+        The latter is returned by `margrove.facts.partial_dependence_facts`.
     X : table
-        Of a model: rows to average over, as for `predict`.
+        For a model: rows to average over, as for `predict`.
     features : list of int or str, optional
-        Columns by number or name. By default those that move the answer most.
+        Columns by number or name. By default those with the largest effect.
     n_grid : int, default=20
-        Values of a column of numbers, at most.
+        Largest number of values of a column of numbers.
     n_features : int, default=4
-        How many columns, where `features` does not say which.
+        The number of columns, if `features` is not given.
     axes : sequence of matplotlib Axes, optional
         One for each column. By default those of a new figure.
 
@@ -80,14 +80,14 @@ def partial_dependence(
     """
     if isinstance(source, PartialDependenceFacts):
         if X is not None:
-            raise ValueError("X is for a model. PartialDependenceFacts have their numbers already.")
+            raise ValueError("X is for a model. PartialDependenceFacts have their data already.")
         found = source
     elif X is None:
-        raise ValueError("A model needs X, rows to average over.")
+        raise ValueError("A model needs X, rows to average over. Got None.")
     else:
         found = partial_dependence_facts(source, X, features, n_grid=n_grid, n_features=n_features)
     if not found.curves:
-        raise ValueError("No column moves the answer of this model: there is no curve to draw.")
+        raise ValueError("No column has an effect on this model, so there is no curve to draw.")
     panels = usable_panels(axes, len(found.curves), "column")
     for panel, curve in zip(panels, found.curves, strict=True):
         handles = _draw_dependence(panel, curve)
@@ -97,9 +97,9 @@ def partial_dependence(
     panels[0].set_ylabel(first, parse_math=False)
     low = min(float(_shown(curve).min()) for curve in found.curves)
     high = max(float(_shown(curve).max()) for curve in found.curves)
-    room = 0.05 * (high - low) or 0.5
-    for panel in panels:  # the same scale says which column matters
-        panel.set_ylim(low - room, high + room)
+    padding = 0.05 * (high - low) or 0.5
+    for panel in panels:  # the same scale makes columns comparable
+        panel.set_ylim(low - padding, high + padding)
     if len(found.outputs) > 1:
         explain_handles(panels[0], handles, found.outputs[:_MOST_OUTPUTS], 0)
     return drawn(panels, found)
@@ -145,15 +145,14 @@ def _draw_spread(axes: Any, curve: DependenceCurve, places: Any, colour: str) ->
 def support_vectors(model: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Picture:
     """Draw how many support vectors of each kind the machines of a model have, as bars.
 
-    Parts can be found by their `gid`: "support" (bars).
+    Artists have a `gid`: "support" (bars).
 
     Parameters
     ----------
     model : fitted support vector machine
-        One that `margrove.facts.describe` knows.
+        One that `margrove.facts.describe` takes.
     X, y : optional
-        What it was fitted to. Without them, kinds are told as long as the model remembers its
-        rows.
+        The training data; needed if the model was pickled.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -170,21 +169,22 @@ def support_vectors(model: Any, X: Any = None, y: Any = None, *, ax: Axes | None
     >>> picture.frame().kind.unique().tolist()
     ['on the margin', 'inside the margin', 'misclassified']
     """
-    told = describe(model, X, y)
-    if not isinstance(told, Facts):
-        raise TypeError(f"A support vector machine is needed. Got {told.estimator}.")
-    machines = told.machines[:_MOST_MACHINES]
-    if not all(own.kinds for own in machines):
+    model_facts = describe(model, X, y)
+    if not isinstance(model_facts, Facts):
+        raise TypeError(f"A support vector machine is needed. Got {model_facts.estimator}.")
+    machines = model_facts.machines[:_MOST_MACHINES]
+    if not all(machine.kinds for machine in machines):
         raise ValueError(
-            f"The kinds of support vectors of this {told.estimator} are not known"
-            f"{f' ({told.unproven})' if told.unproven else ''}: pass the X and y of its fit."
+            f"The kinds of support vectors of this {model_facts.estimator} are not known"
+            f"{f' ({model_facts.unproven})' if model_facts.unproven else ''}. Pass the X and y of "
+            "its fit."
         )
     if ax is None:
         axes = new_panels(1, size=(6.4, 2.4 + 0.4 * len(machines)))[0]
     else:
         axes = usable_axes(ax)
     names = [kind.name for kind in machines[0].kinds]
-    counts = np.array([[kind.count for kind in own.kinds] for own in machines])
+    counts = np.array([[kind.count for kind in machine.kinds] for machine in machines])
     places = np.arange(len(machines))
     starts = np.zeros(len(machines))
     handles = []
@@ -196,17 +196,17 @@ def support_vectors(model: Any, X: Any = None, y: Any = None, *, ax: Axes | None
             bar.set_gid("support")
         handles.append(bars)
         starts = starts + column
-    axes.set_yticks(places, labels=[own.name for own in machines], parse_math=False)
+    axes.set_yticks(places, labels=[machine.name for machine in machines], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlim(0, 1.05 * max(1.0, float(starts.max())))
     axes.set_xlabel("support vectors")
     notes = [f"{name} ({int(total)})" for name, total in zip(names, counts.sum(0), strict=True)]
     explain_handles(axes, handles, notes, 0)
-    if len(machines) < len(told.machines):
-        note = f"the first {len(machines)} of {len(told.machines)} machines"
+    if len(machines) < len(model_facts.machines):
+        note = f"the first {len(machines)} of {len(model_facts.machines)} machines"
         axes.set_title(note, fontsize="medium")
     data = table(
-        machine=[own.name for own in machines for _ in names],
+        machine=[machine.name for machine in machines for _ in names],
         kind=names * len(machines),
         count=counts.ravel(),
     )

@@ -33,14 +33,14 @@ def residuals(
 ) -> Picture:
     """Draw the errors of a regressor: predictions against the truth, or residuals.
 
-    Parts can be found by their `gid`: "rows" and "ideal".
+    Artists have a `gid`: "rows" and "ideal".
 
     Parameters
     ----------
     source : fitted regressor or ResidualFacts
-        The latter is what `margrove.facts.residual_facts` returns.
+        The latter is returned by `margrove.facts.residual_facts`.
     X, y : rows and their targets
-        Of a regressor; best rows that it has not seen.
+        For a regressor; use rows that it has not seen.
     what : {"truth", "residuals"}, default="truth"
         "truth" draws predictions against the truth, "residuals" prediction minus truth against
         predictions.
@@ -94,18 +94,18 @@ def residuals(
 def worst_mistakes(
     source: Any, X: Any = None, y: Any = None, *, n: int = 10, ax: Axes | None = None
 ) -> Picture:
-    """Draw the rows that a model is most wrong about, the worst on top.
+    """Draw the rows with the largest errors, the largest on top.
 
-    Parts can be found by their `gid`: "mistake" (bars).
+    Artists have a `gid`: "mistake" (bars).
 
     Parameters
     ----------
     source : fitted model or WorstMistakes
-        The latter is what `margrove.facts.worst_mistakes` returns.
+        The latter is returned by `margrove.facts.worst_mistakes`.
     X, y : rows and their classes or targets
-        Of a model; best rows that it has not seen.
+        For a model; use rows that it has not seen.
     n : int, default=10
-        How many rows, at most.
+        Largest number of rows.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -131,10 +131,10 @@ def worst_mistakes(
     else:
         axes = usable_axes(ax)
     places = range(len(rows))
-    sizes = np.nan_to_num(np.array([own.size for own in rows], dtype=np.float64))
+    sizes = np.nan_to_num(np.array([row.size for row in rows], dtype=np.float64))
     for bar in axes.barh(places, sizes, color=class_style(5)["color"]):
         bar.set_gid("mistake")
-    names = [f"row {own.row}: {_short(own.prediction)} for {_short(own.truth)}" for own in rows]
+    names = [f"row {row.row}: {_short(row.prediction)} for {_short(row.truth)}" for row in rows]
     axes.set_yticks(places, labels=names, parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(found.measure if rows else "no mistake")

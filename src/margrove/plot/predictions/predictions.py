@@ -14,6 +14,7 @@ from margrove.facts import (
     confusion,
     margins_of,
     precision_recall_curves,
+    require_whole,
     roc_curves,
 )
 from margrove.plot.drawing import (
@@ -36,9 +37,9 @@ __all__ = [
     "roc_curve",
 ]
 
-_MOST_WRITTEN = 20  # classes, beyond which cells have no numbers
-_MOST_CURVES = 7  # of classes, as many as there are colours
-_SIDE = 0.55  # inches of a cell
+_MOST_WRITTEN = 20  # with more classes, cells have no numbers
+_MOST_CURVES = 7  # as many as there are colours
+_SIDE = 0.55  # of a cell, in inches
 _DASHES = ("solid", "dashed", "dashdot", "dotted")
 
 
@@ -52,15 +53,15 @@ def confusion_matrix(
 ) -> Picture:
     """Draw how often each true class was predicted as each class.
 
-    Colours are shares of the rows of a class, numbers are counts of rows. Parts can be found by
-    their `gid`: "cells" and "count".
+    Colours are shares of the rows of a class, numbers are counts of rows. Artists have a `gid`:
+    "cells" and "count".
 
     Parameters
     ----------
     source : fitted classifier or ConfusionMatrix
-        The latter is what `margrove.facts.confusion` returns.
+        The latter is returned by `margrove.facts.confusion`.
     X, y : rows and their classes
-        Of a classifier; best rows that it has not seen.
+        For a classifier; use rows that it has not seen.
     sample_weight : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
         By default those of a new figure.
@@ -104,10 +105,10 @@ def confusion_matrix(
 
 def _write_counts(axes: Any, counts: np.ndarray, shares: np.ndarray) -> None:
     is_whole = bool(np.all(counts == np.round(counts)))
-    for (line, column), count in np.ndenumerate(counts):
-        colour = "white" if shares[line, column] > 0.5 else "black"
+    for (row, column), count in np.ndenumerate(counts):
+        colour = "white" if shares[row, column] > 0.5 else "black"
         text = f"{count:,.0f}" if is_whole else f"{count:.3g}"
-        axes.text(column, line, text, ha="center", va="center", color=colour).set_gid("count")
+        axes.text(column, row, text, ha="center", va="center", color=colour).set_gid("count")
 
 
 def roc_curve(
@@ -120,14 +121,14 @@ def roc_curve(
 ) -> Picture:
     """Draw the ROC curve of each class: true against false positive rate.
 
-    Parts can be found by their `gid`: "curve", one for each class, and "chance".
+    Artists have a `gid`: "curve", one for each class, and "chance".
 
     Parameters
     ----------
     source : fitted classifier or RocCurves
-        The latter is what `margrove.facts.roc_curves` returns.
+        The latter is returned by `margrove.facts.roc_curves`.
     X, y : rows and their classes
-        Of a classifier; best rows that it has not seen.
+        For a classifier; use rows that it has not seen.
     sample_weight : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
         By default those of a new figure.
@@ -151,14 +152,14 @@ def roc_curve(
     axes = _square(ax)
     axes.plot([0, 1], [0, 1], color="0.6", linestyle="dotted", linewidth=1.5)[0].set_gid("chance")
     handles, names = [], []
-    for code, own in enumerate(found.curves[:_MOST_CURVES]):
+    for code, curve in enumerate(found.curves[:_MOST_CURVES]):
         handles.append(
-            _draw_curve(axes, own.false_positive_rate, own.true_positive_rate, code, "default")
+            _draw_curve(axes, curve.false_positive_rate, curve.true_positive_rate, code, "default")
         )
-        names.append(f"{own.name}: area {own.area:.3f}")
+        names.append(f"{curve.name}: area {curve.area:.3f}")
     _finish_curves(axes, found, handles, names)
-    axes.set_xlabel("share of the others that is taken for the class")
-    axes.set_ylabel("share of the class that is found")
+    axes.set_xlabel("false positive rate: share of the others predicted as the class")
+    axes.set_ylabel("true positive rate: share of the class that is found")
     return drawn(axes, found)
 
 
@@ -172,15 +173,15 @@ def precision_recall_curve(
 ) -> Picture:
     """Draw the precision-recall curve of each class.
 
-    Dotted lines are the precision of saying the class of all rows. Parts can be found by their
-    `gid`: "curve" and "chance", one for each class.
+    Dotted lines are the precision if the class is predicted for all rows. Artists have a `gid`:
+    "curve" and "chance", one for each class.
 
     Parameters
     ----------
     source : fitted classifier or PrecisionRecallCurves
-        The latter is what `margrove.facts.precision_recall_curves` returns.
+        The latter is returned by `margrove.facts.precision_recall_curves`.
     X, y : rows and their classes
-        Of a classifier; best rows that it has not seen.
+        For a classifier; use rows that it has not seen.
     sample_weight : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
         By default those of a new figure.
@@ -207,19 +208,19 @@ def precision_recall_curve(
     )
     axes = _square(ax)
     handles, names = [], []
-    for code, own in enumerate(found.curves[:_MOST_CURVES]):
+    for code, curve in enumerate(found.curves[:_MOST_CURVES]):
         colour = class_style(code)["color"]
-        axes.axhline(own.share, color=colour, linestyle="dotted", linewidth=1.2).set_gid("chance")
-        handles.append(_draw_curve(axes, own.recall, own.precision, code, "steps-post"))
-        names.append(f"{own.name}: average precision {own.average_precision:.3f}")
+        axes.axhline(curve.share, color=colour, linestyle="dotted", linewidth=1.2).set_gid("chance")
+        handles.append(_draw_curve(axes, curve.recall, curve.precision, code, "steps-post"))
+        names.append(f"{curve.name}: average precision {curve.average_precision:.3f}")
     _finish_curves(axes, found, handles, names)
     axes.set_xlabel("recall: share of the class that is found")
-    axes.set_ylabel("precision: share of what is found that is right")
+    axes.set_ylabel("precision: share of the predictions that is right")
     return drawn(axes, found)
 
 
 def _square(ax: Any) -> Any:
-    """Axes for two shares."""
+    """Square axes for two shares, from 0 to 1."""
     axes: Any = new_panels(1, size=(5.5, 5.5))[0] if ax is None else usable_axes(ax)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
@@ -242,7 +243,7 @@ def _finish_curves(axes: Any, found: Any, handles: list[Any], names: list[str]) 
         axes.set_title(note, fontsize="medium")
     elif found.undefined:
         absent = ", ".join(found.undefined[:5]) + (", ..." if len(found.undefined) > 5 else "")
-        axes.set_title(f"no curve of {absent}", fontsize="medium", parse_math=False)
+        axes.set_title(f"no curve for {absent}", fontsize="medium", parse_math=False)
     if handles:
         explain_handles(axes, handles, names, 0)
 
@@ -255,18 +256,17 @@ def margin_distribution(
     bins: int = 30,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw how clearly rows are on their side: a histogram of their margins, class by class.
+    """Draw a histogram of the margins of rows, class by class.
 
-    Rows left of 0 are misclassified; those of a support vector machine between 0 and 1 are right,
-    but inside the margin. Parts can be found by their `gid`: "margins", one for each class, "zero"
-    and "level".
+    Rows left of 0 are misclassified. For a support vector machine, rows between 0 and 1 are right,
+    but inside the margin. Artists have a `gid`: "margins", one for each class, "zero" and "level".
 
     Parameters
     ----------
     source : fitted classifier or MarginFacts
-        The latter is what `margrove.facts.margins_of` returns.
+        The latter is returned by `margrove.facts.margins_of`.
     X, y : rows and their classes
-        Of a classifier.
+        For a classifier.
     bins : int, default=30
     ax : matplotlib Axes, optional
         By default those of a new figure.
@@ -287,8 +287,7 @@ def margin_distribution(
     100
     """
     found = facts_of(source, MarginFacts, margins_of, X, y)
-    if not isinstance(bins, (int, np.integer)) or isinstance(bins, bool) or bins < 1:
-        raise ValueError(f"bins must be a whole number, at least 1. Got {bins!r}.")
+    bins = require_whole("bins", bins, 1)
     axes = usable_axes(ax)
     ends = [float(found.margins.min()), float(found.margins.max()), 0.0, found.level or 0.0]
     edges = np.linspace(

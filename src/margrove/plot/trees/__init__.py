@@ -2,14 +2,13 @@
 
 One drawing of a tree has three renderers:
 
-    facts.sketch_tree  ->  layout, node_positions  ->  shapes  ->  tree_picture (matplotlib)
-                                                                   svg (SVG and HTML)
-                                                                   the report (with themes)
+    facts.sketch_tree  ->  layout  ->  shapes  ->  tree_picture (matplotlib)
+                                                   svg (SVG and HTML)
+                                                   the report (with themes)
 
 growth_pictures   pictures of growing and pruning
 layout            the layout of a drawn tree: from a sketch to boxes, lines and texts
-node_positions    where the nodes of a drawn tree are from left to right
-region_pictures   what decision trees say over one feature or two, in pictures
+region_pictures   predictions of decision trees over one or two features
 shapes            the shapes of a drawn tree: boxes, lines and texts, which every renderer draws
 svg               a fitted decision tree as an SVG picture or an HTML page
 tree_picture      a fitted decision tree as a matplotlib picture

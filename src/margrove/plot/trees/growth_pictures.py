@@ -25,9 +25,9 @@ __all__ = [
     "impurity_curves",
 ]
 
-_MOST_CURVES = 10  # if nobody says which
-_FEW_POINTS = 50  # that get a dot each
-_MANY_LEAVES = 50  # from here on sizes are on a logarithmic scale
+_MOST_CURVES = 10  # if `feature` is not given
+_FEW_POINTS = 50  # each has a dot
+_MANY_LEAVES = 50  # from here on the scale of sizes is logarithmic
 
 # Entropy in bits is halved: then all three are 1/2 for two equal classes.
 _OF_TWO_CLASSES = (("gini", "Gini index", 1.0), ("entropy", "entropy / 2", 0.5),
@@ -40,21 +40,20 @@ _OF_TWO_CLASSES = (("gini", "Gini index", 1.0), ("entropy", "entropy / 2", 0.5),
 def gain_against_threshold(
     X: Any, y: Any, *, criterion: str = "gini", feature: Any = None, ax: Axes | None = None
 ) -> Picture:
-    """Draw how much each threshold of each feature would lower the impurity.
+    """Draw how much a split at each threshold of each feature lowers the impurity.
 
-    The highest point is the split that a tree makes first. The curves can be had as data from
-    `margrove.facts.gain_curves`. Parts can be found by their `gid`: "curve", "best" and
-    "threshold".
+    The highest point is the first split of a tree. The curves are available as data from
+    `margrove.facts.gain_curves`. Artists have a `gid`: "curve", "best" and "threshold".
 
     Parameters
     ----------
     X : array-like, sparse matrix or dataframe of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     criterion : str, default="gini"
-        One of `margrove.grove.criteria.CRITERIA`; those of numbers take y as numbers.
+        One of `margrove.grove.criteria.CRITERIA`; criteria for regression take y as numbers.
     feature : int, str or list of them, optional
-        Which columns; by default all that are numbers, or the ten that gain most: the title says
-        so.
+        Which columns; by default all that are numbers, or the ten with the largest gain, and the
+        title says so.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -101,7 +100,7 @@ def gain_against_threshold(
 
 
 def _largest_gains(found: GainCurves) -> list[GainCurve]:
-    """Those that gain most, in the order of their columns."""
+    """The curves with the largest gains, in the order of their columns."""
     gains = [
         -1.0 if curve.best is None else float(curve.decreases[curve.best]) for curve in found.curves
     ]
@@ -123,7 +122,7 @@ def impurity_curves(*, ax: Axes | None = None) -> Picture:
     """Draw the Gini index, the entropy and the classification error of two classes.
 
     They are drawn against the share p of one class; the entropy, in bits, is halved, so that all
-    three are 1/2 where the classes are equal. The `gid` of a curve is its criterion.
+    three are 1/2 for equal shares. The `gid` of a curve is its criterion.
 
     Parameters
     ----------
@@ -167,14 +166,13 @@ def error_against_size(
     """Draw training and test error against the number of leaves, as a tree is pruned.
 
     Sizes are those of cost-complexity pruning. The training error falls as a tree grows, the test
-    error does not: from some size on the tree learns its rows by heart. The numbers can be had
-    from `margrove.facts.pruning_errors`. Parts can be found by their `gid`: "training", "test" and
-    "best".
+    error does not: from some size on the tree overfits. The numbers are available from
+    `margrove.facts.pruning_errors`. Artists have a `gid`: "training", "test" and "best".
 
     Parameters
     ----------
     model : DecisionTreeClassifier or DecisionTreeRegressor
-        Fitted to X and y, or still to be: then a copy is, with `ccp_alpha=0`.
+        Fitted to X and y; if it is not fitted, a copy is fitted with `ccp_alpha=0`.
     X, y : training rows and their targets
     X_test, y_test : other rows and their targets
     ax : matplotlib Axes, optional
@@ -236,6 +234,6 @@ def _draw_errors(axes: Axes, found: PruningErrors) -> None:
         [found.test_errors[found.best]],
         "o",
         color="black",
-        label=f"least test error: {size} {'leaf' if size == 1 else 'leaves'}",
+        label=f"smallest test error: {size} {'leaf' if size == 1 else 'leaves'}",
     )
     mark.set_gid("best")

@@ -10,21 +10,21 @@ import numpy as np
 
 from margrove.facts import SketchNode, SplitHistogram, TreeSketch
 from margrove.grove import CRITERIA
-from margrove.plot.trees.node_positions import tidy_positions
 from margrove.plot.trees.shapes import FONT, INK, NEUTRAL, Box, Drawing, Group, Line, Shape, Text
 
-__all__ = ["drawing_of"]
+__all__ = ["drawing_of", "tidy_positions"]
 
-_LINE, _PAD = 14.0, 6.0
+# Lengths in points
+_LINE, _PAD = 14.0, 6.0  # height of a line of text, and padding in a box
 _BAR, _HISTOGRAM = 8.0, 30.0  # heights
-_GAP, _DROP, _MARGIN = 14.0, 44.0, 12.0  # beside, below and around nodes
-_NARROWEST = 60.0
+_GAP, _DROP, _MARGIN = 14.0, 44.0, 12.0  # between nodes, between levels, around the drawing
+_NARROWEST = 60.0  # width of a box
 _LETTER, _BOLD_LETTER = 0.62, 0.68  # widths of a letter, relative to the font size
 _LONGEST_QUESTION, _LONGEST_ANSWER = 190.0, 110.0  # widths
-_MOST_OUTPUTS = 4  # with a bar each
+_MOST_OUTPUTS = 4  # each has a bar
 _MOST_CLASSES = 12  # in the legend
-_MOST_PARTS = 20  # of a bar
-_LEAF_STRENGTH, _MEAN_STRENGTH = 0.3, 0.5  # pale enough to write on
+_MOST_SEGMENTS = 20  # of a bar
+_LEAF_STRENGTH, _MEAN_STRENGTH = 0.3, 0.5  # of colours, pale enough to write on
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Card:
 
     @property
     def slot(self) -> float:
-        """The width that it needs, with the answer above."""
+        """The width of the box, or of the branch's text above it."""
         return max(self.width, _width(self.answer))
 
 
@@ -70,7 +70,7 @@ def drawing_of(sketch: TreeSketch) -> Drawing:
 
 
 def _has_medians(criterion: str) -> bool:
-    known = CRITERIA.get(criterion)  # none, if it was registered in another process
+    known = CRITERIA.get(criterion)  # None if it was registered in another process
     return known is not None and known.has_medians
 
 
@@ -135,17 +135,17 @@ def _node_shapes(node: SketchNode, card: _Card, ramp: _Ramp, x: float, y: float)
 
 
 def _share_bar(shares: Sequence[float], x: float, y: float, width: float) -> Iterator[Box]:
-    for code, share in _largest_parts(shares):
+    for code, share in _segments(shares):
         yield Box("share", x, y, width * share, _BAR, code)
         x += width * share
 
 
-def _largest_parts(amounts: Sequence[float]) -> list[tuple[int | None, float]]:
-    """Code and amount of each class; of many classes, the small ones together, without a code."""
-    parts = [(code, amount) for code, amount in enumerate(amounts) if amount > 0]
-    if len(parts) <= _MOST_PARTS:
-        return [*parts]
-    largest = sorted(parts, key=lambda part: -part[1])[: _MOST_PARTS - 1]
+def _segments(amounts: Sequence[float]) -> list[tuple[int | None, float]]:
+    """Code and amount of each class; of many classes, small ones are one segment without a code."""
+    segments = [(code, amount) for code, amount in enumerate(amounts) if amount > 0]
+    if len(segments) <= _MOST_SEGMENTS:
+        return [*segments]
+    largest = sorted(segments, key=lambda segment: -segment[1])[: _MOST_SEGMENTS - 1]
     rest = sum(amounts) - sum(amount for _, amount in largest)
     return [*sorted(largest), (None, rest)]
 
@@ -153,7 +153,7 @@ def _largest_parts(amounts: Sequence[float]) -> list[tuple[int | None, float]]:
 def _histogram_bars(
     histogram: SplitHistogram, x: float, y: float, width: float, ramp: _Ramp
 ) -> Iterator[Shape]:
-    """Stacked bars, a part for the rows of each class."""
+    """Stacked bars, a segment for the rows of each class."""
     floor = y + _HISTOGRAM
     yield Line("floor", (x, floor), (x + width, floor), NEUTRAL, 0.5)
     low, high = float(histogram.edges[0]), float(histogram.edges[-1])
@@ -167,7 +167,7 @@ def _histogram_bars(
         if start == end:  # all rows have the same value
             start, end = start - 0.1 * width, end + 0.1 * width
         top = floor
-        for code, count in _largest_parts(counts):
+        for code, count in _segments(counts):
             height = _HISTOGRAM * count / most
             top -= height
             colour = _bar_colour(histogram, code, bar, ramp)
@@ -208,8 +208,8 @@ class _Ramp:
 
 
 def _place_between(low: float, high: float, value: float) -> float:
-    """0 for the lowest value, 1 for the highest; in the middle where the two are the same."""
-    half = 0.5 * high - 0.5 * low  # the range itself may overflow
+    """0 for the lowest value, 1 for the highest; 0.5 if the two are the same."""
+    half = 0.5 * high - 0.5 * low  # high - low may overflow
     return (0.5 * value - 0.5 * low) / half if half > 0.0 else 0.5
 
 
@@ -276,8 +276,100 @@ def _width(text: str, is_bold: bool = False) -> float:
 def _cut(text: str, most: float) -> str:
     if _width(text) <= most:
         return text
-    end, room = 0, most - FONT
-    while room > 0.0:
-        room -= _width(text[end])
+    end, rest = 0, most - FONT
+    while rest > 0.0:
+        rest -= _width(text[end])
         end += 1
     return text[: end - 1] + "…"
+
+
+# -- positions from left to right ----------------------------------------------------------------
+
+
+def tidy_positions(parent: Sequence[int | None], widths: Sequence[float], gap: float) -> np.ndarray:
+    """The horizontal positions of the centres of nodes; the root is at 0.
+
+    Nodes are in preorder. Nodes of the same depth do not overlap and are at least `gap` apart, a
+    parent is in the middle between its first and its last child, and the mirrored tree has the
+    mirrored positions.
+
+    As in Reingold and Tilford (1981), subtrees of siblings are moved together until their contours
+    touch. Small subtrees between two large ones would all be on one side, so this is done once from
+    the left and once from the right. The mean of both keeps the properties above, which are linear.
+    """
+    children: list[list[int]] = [[] for _ in parent]
+    for node, above in enumerate(parent):
+        if above is not None:
+            children[above].append(node)
+    mirrored = [below[::-1] for below in children]
+    from_left = _pushed_together(parent, children, widths, gap)
+    from_right = _pushed_together(parent, mirrored, widths, gap)
+    return 0.5 * (from_left - from_right)
+
+
+@dataclass
+class _Contour:
+    """How far a subtree extends to one side at each level, the lowest first, minus a common shift.
+
+    Lowest first, because levels are added on top; the shift, because a subtree moves as one.
+    So merging two contours takes time in proportion to the shorter one.
+    """
+
+    reach: list[float]
+    shift: float = 0.0
+
+    def covered_by(self, other: _Contour) -> _Contour:
+        """The contour of both subtrees, if `other` is on the outside."""
+        n_common = len(other.reach)
+        if n_common >= len(self.reach):
+            return other
+        for level in range(1, n_common + 1):
+            self.reach[-level] = other.reach[-level] + other.shift - self.shift
+        return self
+
+
+def _pushed_together(
+    parent: Sequence[int | None],
+    children: Sequence[Sequence[int]],
+    widths: Sequence[float],
+    gap: float,
+) -> np.ndarray:
+    """Positions with each subtree as far to the left as those before it permit."""
+    n = len(parent)
+    offset = np.zeros(n)  # from the parent
+    left: list[_Contour | None] = [None] * n
+    right: list[_Contour | None] = [None] * n
+    for node in range(n - 1, -1, -1):
+        outer_left, outer_right = _Contour([]), _Contour([])
+        centre = 0.0
+        for child in children[node]:
+            child_left, child_right = left[child], right[child]
+            left[child] = right[child] = None
+            assert child_left is not None
+            assert child_right is not None
+            push = _least_distance(outer_right, child_left, gap)
+            child_left.shift += push
+            child_right.shift += push
+            outer_left = child_left.covered_by(outer_left)
+            outer_right = outer_right.covered_by(child_right)
+            offset[child] = push
+        if children[node]:
+            centre = 0.5 * (offset[children[node][0]] + offset[children[node][-1]])
+        for child in children[node]:
+            offset[child] -= centre
+        half = 0.5 * widths[node]
+        for contour, reach in ((outer_left, -half), (outer_right, half)):
+            contour.shift -= centre
+            contour.reach.append(reach - contour.shift)
+        left[node], right[node] = outer_left, outer_right
+    for node in range(1, n):
+        offset[node] += offset[parent[node]]
+    return offset
+
+
+def _least_distance(right: _Contour, left: _Contour, gap: float) -> float:
+    n_common = min(len(right.reach), len(left.reach))
+    if not n_common:
+        return 0.0
+    apart = max(right.reach[-k] - left.reach[-k] for k in range(1, n_common + 1))
+    return apart + right.shift - left.shift + gap

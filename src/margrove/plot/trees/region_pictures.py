@@ -1,4 +1,4 @@
-"""What decision trees say over one feature or two, in pictures."""
+"""Pictures of the predictions of decision trees over one or two features."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = ["regions", "regression_surface"]
 def regions(
     model: Any, X: Any = None, y: Any = None, *, legend: bool = True, ax: Axes | None = None
 ) -> Picture:
-    """Draw the rectangles into which a tree cuts the plane of two features.
+    """Draw the rectangles into which a tree divides the plane of two features.
 
-    The edges are where they are, not those of a grid. They can be had as data from
-    `margrove.facts.tree_regions`. Parts can be found by their `gid`: "regions" and "data".
+    The edges are exact, not those of a grid. They are available as data from
+    `margrove.facts.tree_regions`. Artists have a `gid`: "regions" and "data".
 
     Parameters
     ----------
     model : fitted DecisionTreeClassifier or DecisionTreeRegressor
-        With two features, or one that asks two of them, all as numbers.
+        With two features, or with splits by two of its features; they must be numbers.
     X, y : array-like, optional
         Rows to draw, and their classes or targets for the colours.
     legend : bool, default=True
@@ -60,7 +60,7 @@ def regions(
     found = tree_regions(model)
     if len(found.features) != 2:
         raise ValueError(
-            "regions draws a tree over two features, and this one has one. Use "
+            "regions takes a tree over two features, but this one has one. Use "
             "plot.regression_surface for a regressor, or plot.tree."
         )
     points, codes, targets = _data_of(model, found, X, y)
@@ -78,14 +78,15 @@ def regions(
 
 
 def regression_surface(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Picture:
-    """Draw what a regression tree says: steps over one feature, rectangles over two.
+    """Draw the predictions of a regression tree: steps over one feature, rectangles over two.
 
-    Parts can be found by their `gid`: "prediction" (steps) or "regions", and "data".
+    Artists have a `gid`: "prediction" (steps) or "regions", and "data".
 
     Parameters
     ----------
     model : fitted DecisionTreeRegressor
-        With one or two features, or one that asks no more of them, all as numbers.
+        With one or two features, or with splits by one or two of its features; they must be
+        numbers.
     X, y : array-like
         Rows to draw, and their targets.
     ax : matplotlib Axes, optional
@@ -108,7 +109,7 @@ def regression_surface(model: Any, X: Any, y: Any, *, ax: Axes | None = None) ->
     found = tree_regions(model)
     if found.classes:
         raise TypeError(
-            "regression_surface draws regressors, and this tree tells classes. Use plot.regions."
+            "regression_surface takes regressors, but this tree predicts classes. Use plot.regions."
         )
     if len(found.features) == 2:
         return regions(model, X, y, ax=ax)
@@ -133,17 +134,17 @@ def _region_table(found: TreeRegions) -> dict[str, Any]:
         for k, axis in enumerate("xy"[: len(found.features)])
         for end in ("low", "high")
     }
-    said = [found.classes[code] for code in found.values] if found.classes else found.values
-    return table(leaf=found.leaves, **ends, prediction=said)
+    predicted = [found.classes[code] for code in found.values] if found.classes else found.values
+    return table(leaf=found.leaves, **ends, prediction=predicted)
 
 
 def _data_of(
     model: Any, found: TreeRegions, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Rows that have all values, as points (n, k), and their classes or targets."""
+    """Rows without missing values, as points (n, k), and their classes or targets."""
     if X is None:
         if y is not None:
-            raise ValueError("y needs X: rows without a place cannot be drawn.")
+            raise ValueError("y needs X, the positions of the rows. Pass both or none of them.")
         return np.empty((0, len(found.features))), None, None
     points = np.asarray(model._rows(X), dtype=np.float64)[:, list(found.features)]
     codes, targets = codes_or_targets(model, y, len(points))
@@ -156,17 +157,17 @@ def _data_of(
 
 
 def _ranges(found: TreeRegions, points: np.ndarray) -> list[tuple[float, float]]:
-    """Of all points and all edges; without any, from 0 to 1."""
+    """The ranges of all points and edges; from 0 to 1 if there are none."""
     ranges = []
     for k in range(len(found.features)):
-        seen = np.concatenate([points[:, k], found.low[:, k], found.high[:, k]])
-        seen = seen[np.isfinite(seen)]
-        ranges += range_of(seen[:, None]) if len(seen) else [(0.0, 1.0)]
+        values = np.concatenate([points[:, k], found.low[:, k], found.high[:, k]])
+        values = values[np.isfinite(values)]
+        ranges += range_of(values[:, None]) if len(values) else [(0.0, 1.0)]
     return ranges
 
 
 def _rectangles(found: TreeRegions, ranges: list[tuple[float, float]]) -> list[Any]:
-    """What can be seen of the regions."""
+    """The visible rectangles of the regions."""
     from matplotlib.patches import Rectangle
 
     limits = np.array(ranges)
@@ -218,8 +219,8 @@ def _draw_value_regions(
 ) -> None:
     from matplotlib.collections import PatchCollection
 
-    seen = found.values if targets is None else np.concatenate([found.values, targets])
-    low, high = float(seen.min()), float(seen.max())
+    values = found.values if targets is None else np.concatenate([found.values, targets])
+    low, high = float(values.min()), float(values.max())
     patches = PatchCollection(
         _rectangles(found, ranges), cmap="cividis", edgecolors="face", linewidths=0.5, zorder=0
     )

@@ -25,7 +25,7 @@ __all__ = [
     "Text",
 ]
 
-EDGES = ("edge", "path")  # roles of the lines between nodes, which are below all else
+EDGES = ("edge", "path")  # roles of the lines between nodes, which are drawn first
 FONT = 10.0
 INK, NEUTRAL, PAPER = "#222222", "#999999", "#ffffff"
 
@@ -54,8 +54,8 @@ class Box:
         full = NEUTRAL if self.class_code is None else str(class_style(self.class_code)["color"])
         if self.strength == 1.0:
             return full
-        parts = (int(full[k : k + 2], 16) for k in (1, 3, 5))
-        return "#" + "".join(f"{round(255 - self.strength * (255 - part)):02x}" for part in parts)
+        rgb = (int(full[k : k + 2], 16) for k in (1, 3, 5))
+        return "#" + "".join(f"{round(255 - self.strength * (255 - c)):02x}" for c in rgb)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A whole drawing; groups are in preorder, the legend first."""
+    """All shapes of a tree; groups are in preorder, the legend first."""
 
     width: float
     height: float

@@ -1,6 +1,6 @@
 """A fitted decision tree as an SVG picture or an HTML page; matplotlib is not needed.
 
-All texts of the user are escaped.
+All names and labels of the user are escaped.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def tree_svg(
 ) -> str:
     """A fitted decision tree as a picture in SVG, made without matplotlib.
 
-    It contains no script and refers to nothing outside. Shapes have the names of `plot.tree` as
-    their class, and the number of their node as `data-node`.
+    It contains no script and no link to other files. Shapes have the names of `plot.tree` as their
+    class, and the number of their node as `data-node`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def tree_html(
 ) -> str:
     """A fitted decision tree as a page of HTML: the picture of `tree_svg` and a table of its nodes.
 
-    The page contains no script, refers to nothing outside, and forbids both.
+    The page contains no script and no link to other files, and its policy forbids both.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _svg_lines(drawing: Drawing) -> Iterator[str]:
         f'font-size="{_number(FONT)}">'
     )
     yield "<title>Decision tree</title>"
-    # Edges first: boxes and answers are drawn over them.
+    # Edges first: boxes and texts of branches are drawn over them.
     for group in drawing.groups:
         for shape in group.shapes:
             if isinstance(shape, Line) and shape.role in EDGES:
@@ -173,7 +173,7 @@ def _html_lines(sketch: TreeSketch) -> Iterator[str]:
 
 
 def _table_lines(sketch: TreeSketch) -> Iterator[str]:
-    """The nodes that are shown, a row each."""
+    """A table with a row for each node that is shown."""
     titles = ("node", "below", "answer", "question", "prediction", "samples", sketch.criterion)
     yield "<table>"
     yield f"<tr>{''.join(f'<th>{escape(title)}</th>' for title in titles)}</tr>"

@@ -31,31 +31,28 @@ def tree(
 ) -> Picture:
     """Draw a fitted decision tree.
 
-    Each node shows what it asks or predicts, how many training rows came by, and the shares of the
-    classes as a bar, or the mean. What is drawn can be had as data from
-    `margrove.facts.sketch_tree`.
+    Each node shows its split or its prediction, the number of training samples, and the class
+    shares as a bar, or the mean. The data are available from `margrove.facts.sketch_tree`.
 
-    Parts can be found by their `gid`, which ends in the number of the node: "node 0" and "leaf 1"
-    are boxes, "question 0", "prediction 1", "samples 1" and "branch 1" (the answer that leads to
-    it) are texts, "edge 1" or "path 1" is the line from above, "share 1" is a part of its bar,
-    "histogram 0" and "threshold 0" are those of a split, "hidden 2" stands for nodes that are not
-    shown. "legend" and "note" have no number.
+    Artists have a `gid` that ends in the number of the node: "node 0" and "leaf 1" are boxes,
+    "question 0", "prediction 1", "samples 1" and "branch 1" (the branch that leads to it) are
+    texts, "edge 1" or "path 1" is the line from above, "share 1" is a segment of its bar,
+    "histogram 0" and "threshold 0" are those of a split, "hidden 2" is the text about nodes that
+    are not shown. "legend" and "note" have no number.
 
     Parameters
     ----------
     model : fitted DecisionTreeClassifier or DecisionTreeRegressor
     max_depth : int, optional
-        Of the lowest nodes drawn; three points stand for those below. By default as deep as 200
-        nodes reach; a note says so.
+        Depth of the lowest nodes drawn. By default as deep as 200 nodes reach; a note says so.
     row : array-like of shape (n_features,), mapping or table of one row, optional
-        Whose way is drawn bold.
+        A row whose path is drawn bold.
     X, y : array-like, optional
-        Rows, and their classes or targets: each question gets a small histogram of the feature
-        that it asks.
+        Rows, and their classes or targets: each split gets a small histogram of its feature.
     decimals : int, default=3
         Digits after the point.
     ax : matplotlib Axes, optional
-        By default those of a new figure that is as large as the tree needs.
+        By default those of a new figure in the size of the tree.
 
     Returns
     -------
@@ -129,7 +126,7 @@ def _draw(axes: Axes, drawing: Drawing) -> None:
 
 
 def _write(axes: Axes, line: Text, scale: float) -> Any:
-    """Names come from the user, so a dollar sign is not the start of a formula."""
+    """Write a text. Names come from the user: a dollar sign in them does not start a formula."""
     behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}
     return axes.text(
         line.x,

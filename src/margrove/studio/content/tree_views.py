@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 
 from margrove.ensemble.gradient import GradientBoosted
+from margrove.facts.models import sketch_nodes, tree_of_round
 from margrove.grove import DecisionTree
-from margrove.grove.read import (
-    TreeNames,
-    branch_conditions,
-    names_of,
-    number_text,
-    shown,
-)
-from margrove.grove.serve import LEAF, MULTIWAY, TreeArrays
+from margrove.grove.read import TreeNames, explain, names_of, number_text
+from margrove.grove.serve import TreeArrays
 from margrove.studio.content.scenes import Scene, StudioError, scene_from
 from margrove.studio.pictures import fitted
 
@@ -153,8 +148,6 @@ def member_of(model: Any, member: Any) -> tuple[DecisionTree, int]:
         _check_member(member, 1)
         return model, 1
     if isinstance(model, GradientBoosted):
-        from margrove.facts.models import tree_of_round
-
         each = int(model.n_trees_per_iteration_)
         n = len(model) * each
         _check_member(member, n)
@@ -200,42 +193,24 @@ def _number(value: float, rounding: float) -> str:
 def _nodes(
     arrays: TreeArrays, names: TreeNames, labels: list[str], *, has_impurity: bool
 ) -> list[dict[str, Any]]:
-    """One loop over numbers, because trees may be deeper than Python calls."""
-    kinds, parents = arrays.kind.tolist(), arrays.parent.tolist()
-    samples, impurities = arrays.n_samples.tolist(), arrays.impurity.tolist()
-    values = arrays.value.tolist()
+    """All nodes of a tree as `TreeNode` of the protocol, in preorder."""
     rounding = _ROUNDING * float(np.abs(arrays.value).max(initial=0.0))
-    branches = [""] * len(kinds)
     found = []
-    for node, kind in enumerate(kinds):
-        question = ""
-        if kind != LEAF:
-            question, answers = _asked(arrays, names, node, kind)
-            for child, branch in zip(arrays.children_of(node).tolist(), answers, strict=True):
-                branches[child] = branch
-        value = values[node]
+    for node in sketch_nodes(arrays, names, np.arange(len(arrays)), decimals=_DECIMALS):
+        value = list(node.shares[0] if labels else node.means)
         found.append(
             {
-                "id": node,
-                "parent": parents[node],
-                "branch": branches[node],
-                "question": question,
+                "id": node.number,
+                "parent": -1 if node.parent is None else node.parent,
+                "branch": node.branch,
+                "question": node.question,
                 "answer": labels[_largest(value)] if labels else _number(value[0], rounding),
-                "rows": samples[node],
-                "impurity": impurities[node] if has_impurity else None,
+                "rows": node.samples,
+                "impurity": node.impurity if has_impurity else None,
                 "shares": value if labels else [],
             }
         )
     return found
-
-
-def _asked(arrays: TreeArrays, names: TreeNames, node: int, kind: int) -> tuple[str, list[str]]:
-    """The question, and what each branch answers."""
-    conditions = branch_conditions(arrays, names, node)
-    if kind == MULTIWAY:
-        answers = [", ".join(shown(category) for category in one.categories) for one in conditions]
-        return shown(conditions[0].feature), answers
-    return conditions[0].in_words(decimals=_DECIMALS), ["yes", "no"]
 
 
 def _largest(value: list[float]) -> int:
@@ -244,8 +219,6 @@ def _largest(value: list[float]) -> int:
 
 def follow_of(model: Any, member: Any, row: Any) -> list[int]:
     """The nodes that a row visits, from the root to its leaf."""
-    from margrove.grove.read import explain
-
     tree, _ = member_of(model, member)
     names = getattr(tree, "feature_names_in_", None)
     cells = row if names is None else dict(zip(names, row, strict=True))

@@ -1,15 +1,15 @@
-"""Values behind the pictures of the lectures.
+"""The data behind the pictures of the lectures.
 
-bagging      what the members of a bag or a forest say one by one, beside their vote
+bagging      predictions of single members of bagging or a forest, and their vote
 bayes        a support vector machine beside the best possible classifier
 distances    rows and a linear machine: distances from its plane, slacks, and multipliers
 hulls        two separable classes in the plane
-losses       losses as curves: what each says of a margin z = y f(x)
+losses       losses as functions of a margin z = y f(x), or of a residual
 machines     support vector machines in the plane
 perceptron   a perceptron step by step: the weights before and after each mistake
 planes       rows of two features with their classes
 smo          sequential minimal optimisation and coordinate ascent, step by step, as geometry
-splits       how trees begin and grow: what a split by each feature leaves
+splits       trees: the children of a split by each feature, and regions leaf by leaf
 """
 
 import lazy_loader

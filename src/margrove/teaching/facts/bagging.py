@@ -1,8 +1,8 @@
-"""What the members of a bag or a forest say one by one, beside their vote; and bootstrapped values.
+"""Predictions of single members of bagging or a forest, and their vote; and bootstrap values.
 
-bagged_boundaries     over a grid of two features
-member_votes          of one row
-bootstrap_histogram   a statistic of resamples
+bagged_boundaries     predictions over a grid of two features
+member_votes          predictions for one row
+bootstrap_histogram   a statistic of bootstrap samples
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._data import check_table, data_frame
 from margrove.ensemble.bootstrap import BootstrapResult
 from margrove.exceptions import InvalidDataError
-from margrove.facts import Plain, frozen
-from margrove.teaching.facts.planes import PlaneRows, grid_over, plane_rows, require_count
+from margrove.facts import Plain, frozen, require_whole
+from margrove.teaching.facts.planes import PlaneRows, grid_over, plane_rows
 
 __all__ = [
     "BaggedBoundaries",
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BaggedBoundaries(Plain):
-    """What members and their vote say over a grid.
+    """Predictions of members and their vote over a grid.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class BaggedBoundaries(Plain):
     x, y : ndarray
         Coordinates of the grid.
     members : ndarray of int of shape (n_members, len(y), len(x))
-        The class that each says, by its place in `classes` of the rows.
+        The class that each predicts, by its place in `classes` of the rows.
     vote : ndarray of int of shape (len(y), len(x))
         Of all members, also those that are not shown.
     n_members : int
-        In all.
+        The number of all members.
     """
 
     rows: PlaneRows
@@ -57,7 +57,7 @@ class BaggedBoundaries(Plain):
 
     @property
     def agreement(self) -> np.ndarray:
-        """The share of the members shown that say what the vote says, (len(y), len(x))."""
+        """The share of the members shown that agree with the vote, (len(y), len(x))."""
         return np.asarray((self.members == self.vote).mean(axis=0))
 
     def frame(self) -> Any:
@@ -76,14 +76,14 @@ class BaggedBoundaries(Plain):
 def bagged_boundaries(
     model: Any, X: Any, y: Any, *, n_members: int = 10, resolution: int = 200
 ) -> BaggedBoundaries:
-    """What the members of a bag or a forest say over two features, and what their vote is.
+    """The predictions of members of bagging or a forest over two features, and their vote.
 
     Parameters
     ----------
     model : fitted BaggingClassifier or forest of classifiers, of two features
     X, y : rows and their classes
     n_members : int, default=10
-        How many members are asked, at most.
+        Largest number of members.
     resolution : int, default=200
         Points of the grid along each axis.
 
@@ -105,13 +105,13 @@ def bagged_boundaries(
     known = _classes_of(model)
     if tuple(str(label) for label in known.tolist()) != rows.classes:
         raise InvalidDataError(
-            f"y has the classes {', '.join(rows.classes)}, and the model was fitted to "
-            f"{', '.join(str(label) for label in known.tolist())}."
+            f"y has the classes {', '.join(rows.classes)}, but the model was fitted to "
+            f"{', '.join(str(label) for label in known.tolist())}. Pass rows of the same classes."
         )
     x, y_, grid = grid_over(rows.points, resolution)
     shape = (len(y_), len(x))
-    asked = require_count("n_members", n_members)
-    predicted = [codes.reshape(shape) for codes in _predictions(model, grid, asked)]
+    most = require_whole("n_members", n_members, 1)
+    predicted = [codes.reshape(shape) for codes in _predictions(model, grid, most)]
     return BaggedBoundaries(
         rows=rows,
         x=frozen(x),
@@ -126,7 +126,7 @@ def _classes_of(model: Any) -> np.ndarray:
     check_is_fitted(model)
     if not hasattr(model, "classes_") or not hasattr(model, "estimators_"):
         raise TypeError(
-            "A bag or a forest of classifiers is needed, such as BaggingClassifier or "
+            "model must be bagging or a forest of classifiers, such as BaggingClassifier or "
             f"RandomForestClassifier. Got {type(model).__name__}."
         )
     return np.asarray(model.classes_)
@@ -139,7 +139,7 @@ def _quietly(method: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def _members(model: Any, most: int | None) -> Iterator[tuple[Any, Any]]:
-    """Each member and the columns that it was fitted to."""
+    """Each member, and the columns that it was fitted to."""
     columns = getattr(model, "estimators_features_", None)
     for k, member in enumerate(model.estimators_):
         if most is not None and k >= most:
@@ -148,10 +148,10 @@ def _members(model: Any, most: int | None) -> Iterator[tuple[Any, Any]]:
 
 
 def _places(member: Any, n_classes: int) -> np.ndarray:
-    """Of the member's classes among the model's; a resample may have missed some."""
+    """The places of a member's classes among those of the model; its sample may lack some."""
     if len(member.classes_) == n_classes:
         return np.arange(n_classes)
-    return np.asarray(member.classes_, dtype=np.int64)  # members of a bag know codes
+    return np.asarray(member.classes_, dtype=np.int64)  # members of bagging are fitted to codes
 
 
 def _predictions(model: Any, rows: np.ndarray, most: int) -> Iterator[np.ndarray]:
@@ -166,12 +166,12 @@ def _predictions(model: Any, rows: np.ndarray, most: int) -> Iterator[np.ndarray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemberVotes(Plain):
-    """What each member says of one row.
+    """The prediction of each member for one row.
 
     Attributes
     ----------
     label : str
-        The class that probabilities are of.
+        The class of the probabilities.
     probabilities : ndarray of shape (n_members,)
     says_so : ndarray of bool of shape (n_members,)
         Whether the member predicts this class.
@@ -203,12 +203,12 @@ class MemberVotes(Plain):
 
 
 def member_votes(model: Any, row: Any, *, label: Any = None) -> MemberVotes:
-    """The probability that each member of a bag or a forest gives to a class, for one row.
+    """The probability of a class for one row, by each member of bagging or a forest.
 
     Parameters
     ----------
     model : fitted BaggingClassifier or forest of classifiers
-        Whose members have predict_proba.
+        Its members must have predict_proba.
     row : array-like of shape (n_features,)
         Numbers.
     label : optional
@@ -242,7 +242,9 @@ def member_votes(model: Any, row: Any, *, label: Any = None) -> MemberVotes:
     probabilities, says_so = [], []
     for member, columns in _members(model, None):
         if not hasattr(member, "predict_proba"):
-            raise TypeError(f"Members must have predict_proba. Got {type(member).__name__}.")
+            raise TypeError(
+                f"Members of model must have predict_proba. Got {type(member).__name__}."
+            )
         shares = np.zeros(len(known))
         found = _quietly(member.predict_proba, rows[:, columns])[0]
         shares[_places(member, len(known))] = found
@@ -260,7 +262,7 @@ def member_votes(model: Any, row: Any, *, label: Any = None) -> MemberVotes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BootstrapHistogram(Plain):
-    """How often resamples gave a value between two edges.
+    """How often the statistic of a bootstrap sample is between two edges.
 
     Attributes
     ----------
@@ -288,12 +290,12 @@ class BootstrapHistogram(Plain):
 
 
 def bootstrap_histogram(result: Any, *, bins: int | str = "auto") -> BootstrapHistogram:
-    """The histogram of a statistic over resamples.
+    """The histogram of a statistic over bootstrap samples.
 
     Parameters
     ----------
     result : BootstrapResult
-        What `margrove.bootstrap` returns for a statistic that is one number.
+        The result of `margrove.bootstrap` for a statistic that is one number.
     bins : int or str, default="auto"
         As in `numpy.histogram_bin_edges`.
 
@@ -312,11 +314,11 @@ def bootstrap_histogram(result: Any, *, bins: int | str = "auto") -> BootstrapHi
     (3.5, 1000)
     """
     if not isinstance(result, BootstrapResult):
-        raise TypeError(f"result must be what margrove.bootstrap returns. Got {result!r}.")
+        raise TypeError(f"result must be the result of margrove.bootstrap. Got {result!r}.")
     if np.ndim(result.estimate) != 0:
         raise InvalidDataError(
-            f"The statistic has shape {np.shape(result.estimate)}, and a histogram shows one "
-            "number: bootstrap one of them."
+            f"The statistic of result has shape {np.shape(result.estimate)}, but a histogram shows "
+            "one number. Bootstrap one of them."
         )
     counts, edges = np.histogram(result.resamples, bins=bins)
     return BootstrapHistogram(

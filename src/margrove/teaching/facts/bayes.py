@@ -1,4 +1,4 @@
-"""A support vector machine beside the best possible classifier, where densities are known."""
+"""A support vector machine beside the best possible classifier, for known densities."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from margrove._data import data_frame, seed_of
 from margrove.exceptions import InvalidDataError
-from margrove.facts import Plain, frozen
+from margrove.facts import Plain, frozen, require_whole
 from margrove.margin.svm import SVC
-from margrove.teaching.facts.planes import PlaneRows, grid_over, plane_rows, require_count
+from margrove.teaching.facts.planes import PlaneRows, grid_over, plane_rows
 
 __all__ = ["BayesComparison", "GaussianMixtures", "svm_beside_bayes"]
 
@@ -38,7 +38,7 @@ class GaussianMixtures:
 
     @classmethod
     def of_the_lectures(cls, random_state: Any = 0) -> GaussianMixtures:
-        """As Hastie, Tibshirani and Friedman have it: ten centres a class, variance 1/5.
+        """The mixtures of Hastie, Tibshirani and Friedman: ten centres a class, variance 1/5.
 
         The centres of the first class are drawn around (1, 0), those of the second around (0, 1).
         """
@@ -47,14 +47,14 @@ class GaussianMixtures:
         return cls(around[:, None, :] + rng.standard_normal((2, 10, 2)), 0.2)
 
     def sample(self, n_samples: int, random_state: Any = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and their classes, 0 and 1 in turn."""
+        """Rows and their classes, which alternate between 0 and 1."""
         rng = np.random.default_rng(seed_of(random_state))
         codes = np.arange(n_samples) % 2
         centres = self.centres[codes, rng.integers(self.centres.shape[1], size=n_samples)]
         return centres + np.sqrt(self.variance) * rng.standard_normal(centres.shape), codes
 
     def log_odds(self, X: Any) -> np.ndarray:
-        """Of the second class: positive where it is the right guess."""
+        """The log-odds of the second class: positive where it is more likely."""
         rows = np.asarray(X, dtype=np.float64)
         squared = ((rows[:, None, None, :] - self.centres) ** 2).sum(axis=-1)
         densities = logsumexp(-squared / (2.0 * self.variance), axis=-1)  # up to a constant
@@ -68,7 +68,7 @@ class BayesComparison(Plain):
     Attributes
     ----------
     rows : PlaneRows
-        What the machine was fitted to.
+        The training data of the machine.
     model : fitted classifier
     x, y : ndarray
         Coordinates of the grid.
@@ -76,9 +76,9 @@ class BayesComparison(Plain):
         Decision values; both boundaries are where they are 0.
     training_error : float
     agreement : float
-        The share of the grid on which both say the same.
+        The share of the grid on which both decide the same.
     test_error, bayes_error : float or None
-        Of fresh rows, where it is known how to draw some.
+        On new rows; None unless rows are drawn from the mixtures.
     """
 
     rows: PlaneRows
@@ -122,7 +122,7 @@ def svm_beside_bayes(
     y : array-like of shape (n_samples,), optional
         Two classes.
     bayes_decision : callable, optional
-        Given rows, the log-odds of the second class, as `datasets.make_gaussians` has it.
+        A function from rows to the log-odds of the second class, as in `datasets.make_gaussians`.
     estimator : classifier with decision_function, optional
         A copy is fitted. By default ``SVC(C=1, gamma=1)``.
     resolution : int, default=200
@@ -144,10 +144,10 @@ def svm_beside_bayes(
     given = (X is not None, y is not None, bayes_decision is not None)
     if any(given) and not all(given):
         raise ValueError(
-            "X, y and bayes_decision belong together: give all three, such as data, target and "
+            "X, y and bayes_decision belong together. Pass all three, such as data, target and "
             "bayes_decision of datasets.make_gaussians(), or none for the mixtures of the lectures."
         )
-    require_count("resolution", resolution, 2)
+    require_whole("resolution", resolution, 2)
     mixtures = None
     if bayes_decision is None:
         mixtures = GaussianMixtures.of_the_lectures(random_state)
@@ -185,11 +185,11 @@ def _decided(bayes_decision: Any, grid: np.ndarray) -> np.ndarray:
     if not callable(bayes_decision):
         raise TypeError(f"bayes_decision must be callable. Got {type(bayes_decision).__name__}.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # densities that vanish far away
+        warnings.simplefilter("ignore", RuntimeWarning)  # densities underflow far away
         values = np.asarray(bayes_decision(grid), dtype=np.float64)
     if values.shape != (len(grid),) or np.isnan(values).any():
         raise InvalidDataError(
-            "bayes_decision must return a number for each row that it is given. Got shape "
+            "bayes_decision must return a number for each row. Got shape "
             f"{values.shape} for {len(grid)} rows."
         )
     return values

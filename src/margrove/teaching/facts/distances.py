@@ -70,12 +70,12 @@ class PlaneDistances(Plain):
 
 
 def plane_distances(model: Any, X: Any, y: Any) -> PlaneDistances:
-    """How far rows of two features are from the line of a linear machine, and from its margins.
+    """Distances of rows of two features from the line of a linear machine, and from its margins.
 
     Parameters
     ----------
     model : fitted linear classifier of two classes
-        With `coef_` and `intercept_`, of this library or not.
+        With `coef_` and `intercept_`, under scikit-learn's API.
     X : array-like or dataframe of shape (n_samples, 2)
     y : array-like of shape (n_samples,)
 
@@ -96,13 +96,14 @@ def plane_distances(model: Any, X: Any, y: Any) -> PlaneDistances:
     w, b = _line(model)
     if tuple(str(label) for label in model.classes_.tolist()) != rows.classes:
         raise InvalidDataError(
-            f"y has the classes {', '.join(rows.classes)}, and the model was fitted to "
-            f"{', '.join(str(label) for label in model.classes_.tolist())}."
+            f"y has the classes {', '.join(rows.classes)}, but the model was fitted to "
+            f"{', '.join(str(label) for label in model.classes_.tolist())}. Pass rows of the same "
+            "classes."
         )
     f = rows.points @ w + b
     length = float(np.linalg.norm(w))
     if length == 0.0:
-        raise InvalidDataError("All weights of the model are zero: it has no line.")
+        raise InvalidDataError("All weights of the model are zero, so it has no line.")
     return PlaneDistances(
         rows=rows,
         weights=frozen(w),
@@ -120,12 +121,12 @@ def _line(model: Any) -> tuple[np.ndarray, float]:
     coef = getattr(model, "coef_", None)
     if coef is None or found.classes is None:
         raise TypeError(
-            "A linear classifier is needed, such as LinearSVC or SVC(kernel='linear'). Got "
+            "model must be a linear classifier, such as LinearSVC or SVC(kernel='linear'). Got "
             f"{found.estimator}."
         )
     if found.n_features != 2 or len(found.classes) != 2:
         raise InvalidDataError(
-            "A line in the plane is of a model of two features and two classes. Got "
+            "model must have two features and two classes. Got "
             f"{found.n_features} features and {len(found.classes)} classes."
         )
     weights = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
@@ -160,13 +161,13 @@ class MultiplierFacts(Plain):
 
 
 def multiplier_facts(model: Any, X: Any, y: Any) -> MultiplierFacts:
-    """The multipliers of the rows that a machine of two classes was fitted to.
+    """The multipliers of the training rows of a machine of two classes.
 
     Parameters
     ----------
     model : SVC of two classes
     X, y
-        What it was fitted to.
+        The training data.
 
     Returns
     -------
@@ -185,7 +186,7 @@ def multiplier_facts(model: Any, X: Any, y: Any) -> MultiplierFacts:
     facts = describe(model, X, y)
     if len(found.machines) != 1 or facts.task != "classification":
         raise InvalidDataError(
-            f"Multipliers are drawn of a classifier of two classes. Got {facts.estimator} with "
+            f"model must be a classifier of two classes. Got {facts.estimator} with "
             f"{len(found.machines)} machines."
         )
     machine = found.machines[0]

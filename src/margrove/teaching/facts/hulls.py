@@ -1,7 +1,7 @@
 """Two separable classes in the plane: their hulls, the nearest points, and the lines between them.
 
-The hard margin's dual finds the nearest points u and v of the two convex hulls; w is along u - v
-and the plane cuts the middle: ||u - v|| = 2 / ||w||.
+The dual of the hard margin finds the nearest points u and v of the two convex hulls. w has the
+direction of u - v, the plane goes through the middle between them, and ||u - v|| = 2 / ||w||.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from margrove._data import data_frame
-from margrove.facts import Plain, frozen
+from margrove.facts import Plain, frozen, require_whole
 from margrove.margin.perceptron import Perceptron
 from margrove.margin.svm import SVC
-from margrove.teaching.facts.planes import PlaneRows, plane_rows, require_count
+from margrove.teaching.facts.planes import PlaneRows, plane_rows
 
 __all__ = ["HullFacts", "SeparatingLines", "hull_facts", "separating_lines"]
 
@@ -38,9 +38,9 @@ class HullFacts(Plain):
     distance : float
         Between the nearest points: twice the margin.
     support : ndarray of int
-        Rows that the nearest points are averages of.
+        Rows whose weighted averages are the nearest points.
     shares : ndarray
-        Their parts in these averages, which sum to 1 in each class.
+        Their weights in these averages, which sum to 1 in each class.
     """
 
     rows: PlaneRows
@@ -55,21 +55,21 @@ class HullFacts(Plain):
     def frame(self) -> Any:
         """A pandas DataFrame: corners of the hulls, support vectors and nearest points."""
         classes = self.rows.classes
-        parts: list[tuple[str, str, np.ndarray, np.ndarray]] = [
+        groups: list[tuple[str, str, np.ndarray, np.ndarray]] = [
             ("corner", classes[k], self.rows.points[corners], np.ones(len(corners)))
             for k, corners in enumerate(self.corners)
         ]
         for row, share in zip(self.support.tolist(), self.shares.tolist(), strict=True):
             point = self.rows.points[[row]]
-            parts.append(("support", classes[self.rows.codes[row]], point, np.array([share])))
-        parts += [("nearest", classes[k], self.nearest[[k]], np.ones(1)) for k in (0, 1)]
+            groups.append(("support", classes[self.rows.codes[row]], point, np.array([share])))
+        groups += [("nearest", classes[k], self.nearest[[k]], np.ones(1)) for k in (0, 1)]
         return data_frame(
             {
-                "part": [part for part, _, points, _ in parts for _ in points],
-                "class": [name for _, name, points, _ in parts for _ in points],
-                "x": np.concatenate([points[:, 0] for _, _, points, _ in parts]),
-                "y": np.concatenate([points[:, 1] for _, _, points, _ in parts]),
-                "share": np.concatenate([shares for *_, shares in parts]),
+                "part": [kind for kind, _, points, _ in groups for _ in points],
+                "class": [name for _, name, points, _ in groups for _ in points],
+                "x": np.concatenate([points[:, 0] for _, _, points, _ in groups]),
+                "y": np.concatenate([points[:, 1] for _, _, points, _ in groups]),
+                "share": np.concatenate([shares for *_, shares in groups]),
             }
         )
 
@@ -81,8 +81,8 @@ def hull_facts(X: Any, y: Any) -> HullFacts:
     ----------
     X : array-like or dataframe of shape (n_samples, 2)
     y : array-like of shape (n_samples,)
-        Two classes that a line separates; `NotSeparableError` names the point that hulls share
-        where none does.
+        Two classes that a line separates; if none does, `NotSeparableError` names a point that both
+        hulls contain.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def hull_facts(X: Any, y: Any) -> HullFacts:
 
 
 def _corners(points: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """In order around the hull; of points on a line, its ends."""
+    """The rows at the corners of a hull, in order around it; for points on a line, its ends."""
     corners = points[members]
     try:
         return members[ConvexHull(corners).vertices] if len(members) > 2 else members
@@ -136,7 +136,7 @@ def _corners(points: np.ndarray, members: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeparatingLines(Plain):
-    """Lines weights . x + intercept = 0 that separate two classes, the last with the most room.
+    """Lines weights . x + intercept = 0 that separate two classes; the last has the largest margin.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class SeparatingLines(Plain):
     weights : ndarray of shape (n_lines + 1, 2)
     intercepts : ndarray of shape (n_lines + 1,)
     margins : ndarray of shape (n_lines + 1,)
-        The least distance of a row from each line.
+        The smallest distance of a row from each line.
     """
 
     rows: PlaneRows
@@ -167,7 +167,7 @@ class SeparatingLines(Plain):
 
 
 def separating_lines(X: Any, y: Any, n_lines: int = 8) -> SeparatingLines:
-    """Lines that perceptrons find when they see rows in different orders, and that of the SVM.
+    """Lines of perceptrons that see the rows in different orders, and the line of an SVM.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def separating_lines(X: Any, y: Any, n_lines: int = 8) -> SeparatingLines:
     y : array-like of shape (n_samples,)
         Two classes that a line separates.
     n_lines : int, default=8
-        Perceptrons.
+        The number of perceptrons.
 
     Returns
     -------
@@ -189,9 +189,9 @@ def separating_lines(X: Any, y: Any, n_lines: int = 8) -> SeparatingLines:
     (True, 1.5)
     """
     rows = plane_rows(X, y, "separating_lines")
-    count = require_count("n_lines", n_lines)
+    count = require_whole("n_lines", n_lines, 1)
     machine = SVC(kernel="linear", C=np.inf, tol=1e-8).fit(rows.points, rows.codes)
-    # Far from the origin a perceptron creeps; where rows are does not matter to the picture.
+    # Rows are centred: far from the origin, a perceptron converges slowly.
     middle = rows.points.mean(axis=0)
     learners = [
         Perceptron(random_state=seed, tol=None, max_iter=10_000).fit(

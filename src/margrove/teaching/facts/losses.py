@@ -1,4 +1,4 @@
-"""Losses as curves: what each says of a margin z = y f(x), or of a residual r = y - f(x)."""
+"""Losses as functions of a margin z = y f(x), or of a residual r = y - f(x)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from margrove._data import data_frame
-from margrove.facts import Plain, frozen
+from margrove.facts import Plain, frozen, require_whole
 from margrove.margin import LOSSES
-from margrove.teaching.facts.planes import require_count, require_number
+from margrove.teaching.facts.planes import require_number
 
 __all__ = ["LossCurves", "loss_curves"]
 
@@ -44,7 +44,7 @@ class LossCurves(Plain):
 def loss_curves(
     names: Sequence[str] | None = None, *, low: float = -2.0, high: float = 3.0, n_places: int = 501
 ) -> LossCurves:
-    """The values of losses between two ends.
+    """The values of losses on a grid from `low` to `high`.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def loss_curves(
     start, end = require_number("low", low), require_number("high", high)
     if not start < end:
         raise ValueError(f"low must be less than high. Got {low!r} and {high!r}.")
-    places = np.linspace(start, end, require_count("n_places", n_places, 2))
+    places = np.linspace(start, end, require_whole("n_places", n_places, 2))
     return LossCurves(
         argument=arguments.pop(),
         places=frozen(places),
         names=tuple(chosen),
-        # never -0.0
+        # + 0.0 turns -0.0 into 0.0
         values=frozen(np.stack([LOSSES[name]().value(places) for name in chosen]) + 0.0),
     )
 
@@ -90,5 +90,5 @@ def _chosen(names: Any) -> list[str]:
     chosen = list(names)
     for name in chosen:
         if name not in LOSSES:
-            raise ValueError(f"names has {name!r}, which is none of {', '.join(LOSSES)}.")
+            raise ValueError(f"names has {name!r}, which is not one of {', '.join(LOSSES)}.")
     return chosen

@@ -1,4 +1,4 @@
-"""Support vector machines in the plane: what C, gamma, and squares of the features do."""
+"""Support vector machines in the plane: the effects of C, gamma, and squares of the features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 Setting = tuple[float, float | None]
 
-# C and gamma as the lectures print them; without a gamma the kernel is linear.
+# C and gamma of the lectures; if gamma is None, the kernel is linear.
 LECTURE_SETTINGS: dict[str, tuple[Setting, ...]] = {
     "gamma": ((1.0, 0.01), (1.0, 1.0), (1.0, 10.0), (1.0, 500.0)),
     "C": ((2.0, 1.0), (10_000.0, 1.0)),
@@ -44,13 +44,13 @@ class MachineEffects(Plain):
     models : tuple of SVC
         Fitted.
     settings : tuple of (C, gamma)
-        gamma is None where the kernel is linear.
+        gamma is None if the kernel is linear.
     n_support, n_bounded : ndarray of int
         Support vectors, and those of them at their bound.
     margins : ndarray
         1 / ||w|| in feature space.
     errors : ndarray
-        Shares misclassified of these rows.
+        Shares of these rows that are misclassified.
     """
 
     rows: PlaneRows
@@ -86,8 +86,8 @@ def machine_effects(X: Any, y: Any, settings: Any = "all") -> MachineEffects:
     y : array-like of shape (n_samples,)
         Two classes.
     settings : str or sequence of (C, gamma), default="all"
-        "gamma", "C", "pairs" and "linear" are the values that the lectures print; "all" are the
-        first three. A gamma of None is the linear kernel.
+        "gamma", "C", "pairs" and "linear" are settings of the lectures; "all" are the first three.
+        A gamma of None is the linear kernel.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def machine_effects(X: Any, y: Any, settings: Any = "all") -> MachineEffects:
         kernel: dict[str, Any] = {"kernel": "rbf", "gamma": gamma}
         if gamma is None:
             kernel = {"kernel": "linear"}
-        with warnings.catch_warnings():  # what too large a gamma does is what is to be seen
+        with warnings.catch_warnings():  # the picture shows the effect of too large a gamma
             warnings.simplefilter("ignore", DataWarning)
             models.append(SVC(C=C, **kernel).fit(rows.points, rows.codes))
     machines = [describe(model, rows.points, rows.codes).machines[0] for model in models]
@@ -137,7 +137,7 @@ def _settings(given: Any) -> tuple[Setting, ...]:
     for pair in given:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(
-                "settings must hold pairs (C, gamma), such as (1.0, 0.5), or (1.0, None) for a "
+                "settings must be pairs (C, gamma), such as (1.0, 0.5), or (1.0, None) for a "
                 f"linear kernel. Got {pair!r}."
             )
     return tuple((pair[0], pair[1]) for pair in given)
@@ -165,10 +165,10 @@ class SquaredCircle(Plain):
     squares : ndarray of shape (n_samples, 2)
     weights : ndarray of shape (2,)
     intercept : float
-        weights . (x1^2, x2^2) + intercept = 0: a line of the squares, an ellipse of the rows where
-        the weights have the same sign.
+        weights . (x1^2, x2^2) + intercept = 0 is a line in the squares, and an ellipse in the
+        features if the weights have the same sign.
     n_wrong : int
-        Rows on the wrong side.
+        The number of rows on the wrong side.
     """
 
     rows: PlaneRows

@@ -2,8 +2,8 @@
 
     mistake on (x, y):   w <- w + step y x,   b <- b + step y
 
-Which rows are mistakes, in which order and by which steps, is what `margrove.watch` tells of a real
-fit; the weights are the sums of these.
+`margrove.watch` reports the mistakes and steps of a real fit; the weights are the sums of these
+steps.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PerceptronSteps(Plain):
 
 
 def perceptron_steps(X: Any, y: Any, *, estimator: Any = None) -> PerceptronSteps:
-    """Fit a perceptron to two features and two classes, and write down each of its steps.
+    """Fit a perceptron to two features and two classes, and record each of its steps.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def perceptron_steps(X: Any, y: Any, *, estimator: Any = None) -> PerceptronStep
     y : array-like of shape (n_samples,)
         Two classes.
     estimator : Perceptron, optional
-        A copy is fitted. It may neither average nor have a penalty, which move weights between
-        mistakes. By default the lectures', without a bias:
+        A copy is fitted. It must not average or have a penalty, which change weights between
+        mistakes. By default that of the lectures, without a bias:
         ``Perceptron(fit_intercept=False, shuffle=False, tol=None, max_iter=100)``.
 
     Returns
@@ -122,8 +122,8 @@ def _learner(estimator: Any) -> Perceptron:
         )
     if estimator.penalty is not None or estimator.average or estimator.early_stopping:
         raise ValueError(
-            "estimator must have penalty=None, average=False and early_stopping=False: weights "
-            "are shown as sums of mistakes, and these would make them something else."
+            "estimator must have penalty=None, average=False and early_stopping=False: with "
+            "others, weights are not sums of mistakes."
         )
     learner: Perceptron = clone(estimator).set_params(warm_start=False)
     return learner

@@ -1,20 +1,20 @@
-"""Rows of two features with their classes, as the pictures of the lectures have them."""
+"""Rows of two features with their classes, for the pictures of the lectures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from margrove._data import check_labels, check_table
 from margrove.exceptions import InvalidDataError
-from margrove.facts import Plain, frozen
+from margrove.facts import Plain, frozen, require_whole
 
-__all__ = ["PlaneRows", "grid_over", "plane_rows", "require_count", "require_number"]
+__all__ = ["PlaneRows", "grid_over", "plane_rows", "require_number"]
 
-_ROOM = 0.08  # beside the data, of their range
+_PADDING = 0.08  # beside the data, as a share of their range
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class PlaneRows(Plain):
     codes : ndarray of int
         The class of each row, by its place in `classes`.
     classes : tuple of str
-        In the order of `classes_`, the second is the positive one of two.
+        In the order of `classes_`; of two, the second is the positive one.
     names : tuple of two str
         Of the features.
     """
@@ -44,13 +44,13 @@ class PlaneRows(Plain):
 
 
 def plane_rows(X: Any, y: Any, what: str, *, most_classes: int | None = 2) -> PlaneRows:
-    """Check X and y: two features, and as many classes as `what` can draw."""
+    """X and y, checked: two features, and from two to `most_classes` classes."""
     given = check_table(X, None, accept_sparse=False)
     points = np.asarray(given.X, dtype=np.float64)
     if points.shape[1] != 2:
         raise InvalidDataError(
-            f"{what} draws a plane, and needs X with two features. Got {points.shape[1]}: choose "
-            "two columns."
+            f"{what} draws a plane, so X must have two features. Got {points.shape[1]}. Choose two "
+            "columns."
         )
     labels = check_labels(y, len(points))
     n_classes = len(labels.classes)
@@ -69,21 +69,16 @@ def plane_rows(X: Any, y: Any, what: str, *, most_classes: int | None = 2) -> Pl
 
 
 def grid_over(points: np.ndarray, resolution: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates along both axes, around the points, and all points of the grid as rows."""
-    n = require_count("resolution", resolution, 2)
+    """A grid around the points: coordinates along both axes, and all its points as rows."""
+    n = require_whole("resolution", resolution, 2)
     low, high = points.min(axis=0), points.max(axis=0)
-    room = np.where(high > low, _ROOM * (high - low), 0.5)
-    x, y = np.linspace(low - room, high + room, n).T
+    padding = np.where(high > low, _PADDING * (high - low), 0.5)
+    x, y = np.linspace(low - padding, high + padding, n).T
     return x, y, np.column_stack([np.tile(x, n), np.repeat(y, n)])
 
 
-def require_count(name: str, value: Any, at_least: int = 1) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be a whole number, at least {at_least}. Got {value!r}.")
-    return int(value)
-
-
 def require_number(name: str, value: Any) -> float:
+    """The value as a float; a ValueError that names the argument if it is not a finite number."""
     if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(float(value)):
         raise ValueError(f"{name} must be a finite number. Got {value!r}.")
     return float(value)

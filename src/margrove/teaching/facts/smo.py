@@ -7,8 +7,8 @@ A step of SMO changes alpha_1 and alpha_2 along the line y_1 alpha_1 + y_2 alpha
     alpha_2   = unclipped, clipped to [L, H]
 
 with L = max(0, alpha_2 - alpha_1), H = min(C, C + alpha_2 - alpha_1) for unequal labels, and
-L = max(0, alpha_1 + alpha_2 - C), H = min(C, alpha_1 + alpha_2) for equal ones. Which pairs are
-stepped on, and how far, is what `margrove.watch` tells of a real fit.
+L = max(0, alpha_1 + alpha_2 - C), H = min(C, alpha_1 + alpha_2) for equal ones. `margrove.watch`
+reports the pairs and steps of a real fit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from margrove.margin.svm import SVC
 
 __all__ = ["CoordinatePath", "SmoBox", "SmoBoxes", "coordinate_path", "smo_boxes"]
 
-_AGREEMENT = 1e-5  # of a recorded step and the formula, relative to the bound
+_TOLERANCE = 1e-5  # of a recorded step and the formula, relative to the bound
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,11 +44,11 @@ class SmoBox(Plain):
     signs : tuple of two float
         Their labels, -1 or 1.
     bounds : tuple of two float
-        Their C; equal rows of a class count as one, with a C for each.
+        Their C; k equal rows of a class are one variable with the bound k C.
     before, after : ndarray of shape (2,)
         alpha_1 and alpha_2.
     unclipped : float
-        Where alpha_2 would have gone without bounds.
+        alpha_2 after the step if there were no bounds.
     low, high : float
         L and H.
     curvature : ndarray of shape (2, 2)
@@ -81,7 +81,7 @@ class SmoBox(Plain):
         return np.stack([first, given], axis=-1)
 
     def gain(self, first: Any, second: Any) -> np.ndarray:
-        """By how much the dual objective would be higher there than before the step."""
+        """The dual objective there minus that before the step."""
         d = np.stack([np.asarray(first) - self.before[0], np.asarray(second) - self.before[1]], -1)
         return np.asarray(d @ self.slope - 0.5 * np.einsum("...i,ij,...j", d, self.curvature, d))
 
@@ -94,8 +94,8 @@ class SmoBoxes(Plain):
     ----------
     boxes : tuple of SmoBox
     n_steps : int
-        Of the fit. Where small problems are finished by Newton steps on many variables at once,
-        pair steps after those are not among the boxes.
+        Of the fit. If a small problem is finished with Newton steps on many variables, pair steps
+        after these are not among the boxes.
     """
 
     boxes: tuple[SmoBox, ...]
@@ -119,7 +119,7 @@ class SmoBoxes(Plain):
 
 
 def smo_boxes(X: Any, y: Any, *, estimator: Any = None) -> SmoBoxes:
-    """Fit a support vector machine to two classes, and write down each pair step.
+    """Fit a support vector machine to two classes, and record each pair step.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def smo_boxes(X: Any, y: Any, *, estimator: Any = None) -> SmoBoxes:
     table = check_table(X, machine, accept_sparse=False)
     labels = check_labels(y, len(table.X))
     if len(labels.classes) != 2:
-        raise InvalidDataError(f"A step of SMO needs two classes. Got {len(labels.classes)}.")
+        raise InvalidDataError(f"y must have two classes for SMO. Got {len(labels.classes)}.")
     steps: list[Any] = []
     with watch(on_step=steps.append):
         machine.fit(table.X, labels.codes)
@@ -162,25 +162,25 @@ def _machine(estimator: Any, default: SVC, solver: str) -> SVC:
         raise TypeError(
             f"estimator must be a margrove.SVC or None. Got {type(estimator).__name__}."
         )
-    ways = ("auto", "smo") if solver == "smo" else (solver,)
+    solvers = ("auto", "smo") if solver == "smo" else (solver,)
     has_bias = solver == "smo"
     if (
-        estimator.solver not in ways
+        estimator.solver not in solvers
         or not np.isfinite(estimator.C)
         or estimator.class_weight is not None
         or bool(estimator.fit_intercept) != has_bias
         or estimator.kernel == "precomputed"
     ):
         raise ValueError(
-            f"estimator must have solver={ways[-1]!r}, fit_intercept={has_bias}, a finite C, a "
-            f"kernel of its own and no class weights. Got {estimator!r}."
+            f"estimator must have solver={solvers[-1]!r}, fit_intercept={has_bias}, a finite C, a "
+            f"kernel that is not precomputed, and no class weights. Got {estimator!r}."
         )
     machine: SVC = clone(estimator).set_params(warm_start=False)
     return machine
 
 
 def _copies(rows: np.ndarray) -> np.ndarray:
-    """How many rows are equal to each: the solver has one variable for all of them."""
+    """The number of rows that equal each row: the solver has one variable for all of them."""
     _, place, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     return counts[place.ravel()].astype(np.float64)
 
@@ -188,7 +188,7 @@ def _copies(rows: np.ndarray) -> np.ndarray:
 def _boxes(
     steps: list[Any], K: np.ndarray, signs: np.ndarray, bounds: np.ndarray
 ) -> Iterator[SmoBox]:
-    """The steps for which the formula and the record agree."""
+    """The recorded steps up to the first that differs from the formula."""
     alpha = np.zeros(len(signs))
     for number, step in enumerate(steps, start=1):
         i, j = pair = [step.first, step.second]
@@ -205,7 +205,7 @@ def _boxes(
             low, high = max(0.0, a1 + a2 - u1), min(u2, a1 + a2)
         recorded = a2 - y2 * step.change
         clipped = min(max(unclipped, low), high)
-        if abs(recorded - clipped) > _AGREEMENT * max(u1, u2):
+        if abs(recorded - clipped) > _TOLERANCE * max(u1, u2):
             return
         box = SmoBox(
             number=number,
@@ -241,7 +241,7 @@ class CoordinatePath(Plain):
     path : ndarray of shape (n_steps + 1, 2)
         Both variables at the start, which is 0, and after each step.
     variables : ndarray of int of shape (n_steps,)
-        Which of them moved; -1 where both went on the way that the last round led.
+        Which of them changed; -1 for an extrapolation step of both.
     """
 
     C: float
@@ -276,7 +276,7 @@ def coordinate_path(X: Any = None, y: Any = None, *, estimator: Any = None) -> C
     Parameters
     ----------
     X : array-like of shape (2, n_features), optional
-        By default two rows for which the way is long.
+        By default two rows that need many steps.
     y : array-like of shape (2,), optional
         Their classes.
     estimator : SVC, optional
@@ -295,7 +295,7 @@ def coordinate_path(X: Any = None, y: Any = None, *, estimator: Any = None) -> C
     [0.6, 0.4]
     """
     if (X is None) != (y is None):
-        raise ValueError("X and y belong together: give both, or neither.")
+        raise ValueError("X and y belong together. Pass both or none of them.")
     if X is None:
         X, y = [[1.0, 0.2], [-1.0, 0.3]], [1, -1]
     default = SVC(kernel="linear", solver="cd", fit_intercept=False)
@@ -326,10 +326,10 @@ def _path(steps: list[Any], C: float) -> np.ndarray:
     for step in steps:
         if step.epoch > epoch:
             start, epoch = path[-1], step.epoch
-        now = path[-1].copy()
+        alpha = path[-1].copy()
         if step.variable >= 0:
-            now[step.variable] += step.change
+            alpha[step.variable] += step.change
         else:
-            now += step.change * (now - start)
-        path.append(np.clip(now, 0.0, C))
+            alpha += step.change * (alpha - start)
+        path.append(np.clip(alpha, 0.0, C))
     return np.array(path)

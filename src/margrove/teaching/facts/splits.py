@@ -1,4 +1,4 @@
-"""How trees begin and grow: what a split by each feature leaves, and regions leaf by leaf."""
+"""Trees: the children of a split by each feature, and regions leaf by leaf."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from margrove._data import check_labels, count_rows, data_frame
 from margrove.exceptions import InvalidDataError
-from margrove.facts import Plain, frozen
+from margrove.facts import Plain, frozen, require_whole
 from margrove.facts.models import TreeRegions, tree_regions
 from margrove.grove import CRITERIA, DecisionTreeClassifier
-from margrove.teaching.facts.planes import PlaneRows, plane_rows, require_count
+from margrove.teaching.facts.planes import PlaneRows, plane_rows
 
 __all__ = ["SplitChildren", "TreeGrowth", "split_children", "tree_growth"]
 
@@ -36,8 +36,8 @@ class SplitChildren(Plain):
     before : float
         The impurity of all rows.
     after : float
-        The mean impurity of the children, weighted by their rows: the conditional entropy, where
-        that is the criterion.
+        The mean impurity of the children, weighted by their rows; for the criterion "entropy" this
+        is the conditional entropy.
     criterion : str
     """
 
@@ -52,19 +52,19 @@ class SplitChildren(Plain):
 
     @property
     def gain(self) -> float:
-        """By how much the split lowers the impurity."""
+        """The decrease of the impurity by the split."""
         return self.before - self.after
 
 
 def split_children(
     X: Any, y: Any, features: Any = None, *, criterion: str = "entropy"
 ) -> tuple[SplitChildren, ...]:
-    """What a split by each of some categorical features would leave.
+    """The children of a split by each of some categorical features.
 
     Parameters
     ----------
     X : dataframe or array-like of shape (n_samples, n_features)
-        Of categories.
+        Categories.
     y : array-like of shape (n_samples,)
         Classes.
     features : sequence of str or int, optional
@@ -90,14 +90,14 @@ def split_children(
     columns = _columns(X)
     labels = check_labels(y, count_rows(X))
     classes = tuple(str(label) for label in labels.classes.tolist())
-    whole = np.bincount(labels.codes, minlength=len(classes))
+    of_root = np.bincount(labels.codes, minlength=len(classes))
     found = []
     for feature in _chosen(features, list(columns)):
         values, places = np.unique(columns[feature], return_inverse=True)
         if len(values) > _MOST_VALUES:
             raise InvalidDataError(
-                f"{feature!r} has {len(values)} values, too many for a branch each. Numbers are "
-                "split by thresholds: plot.gain_against_threshold."
+                f"{feature!r} has {len(values)} values, too many for a branch each. For numbers, "
+                "use plot.gain_against_threshold."
             )
         counts = np.zeros((len(values), len(classes)), dtype=np.int64)
         np.add.at(counts, (places.ravel(), labels.codes), 1)
@@ -110,7 +110,7 @@ def split_children(
                 classes=classes,
                 counts=frozen(counts),
                 impurities=frozen(impurities),
-                before=float(known.of_shares(whole / whole.sum())),
+                before=float(known.of_shares(of_root / of_root.sum())),
                 after=float(impurities @ sizes / sizes.sum()),
                 criterion=criterion,
             )
@@ -119,7 +119,7 @@ def split_children(
 
 
 def _columns(X: Any) -> dict[Any, np.ndarray]:
-    """By name; by number where there are none. Values are compared as text."""
+    """The columns as text, by name, or by number if there are no names."""
     if hasattr(X, "columns"):
         return {str(name): _texts(np.asarray(X[name])) for name in X.columns}
     table = np.asarray(X, dtype=object)
@@ -149,7 +149,7 @@ def _chosen(features: Any, known: list[Any]) -> list[Any]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeGrowth(Plain):
-    """Trees of more and more leaves, the leaf that gains most being split first.
+    """Trees with more and more leaves, grown best-first.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class TreeGrowth(Plain):
         Fitted.
     regions : tuple of TreeRegions
     errors : ndarray
-        Shares misclassified of the rows.
+        Shares of the rows that are misclassified.
     """
 
     rows: PlaneRows
@@ -178,14 +178,14 @@ class TreeGrowth(Plain):
 
 
 def tree_growth(X: Any, y: Any, leaves: Sequence[int] = (2, 3, 4, 5, 6)) -> TreeGrowth:
-    """Trees of two features as they grow, best leaf first.
+    """Trees of two features with more and more leaves, grown best-first.
 
     Parameters
     ----------
     X : array-like or dataframe of shape (n_samples, 2)
     y : array-like of shape (n_samples,)
     leaves : sequence of int, default=(2, 3, 4, 5, 6)
-        How many leaves each tree may have.
+        The largest number of leaves of each tree.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def tree_growth(X: Any, y: Any, leaves: Sequence[int] = (2, 3, 4, 5, 6)) -> Tree
     rows = plane_rows(X, y, "tree_growth", most_classes=None)
     if isinstance(leaves, (str, bytes)) or not hasattr(leaves, "__iter__"):
         raise ValueError(f"leaves must be a list of numbers of leaves. Got {leaves!r}.")
-    sizes = [require_count("leaves", size, 2) for size in leaves]
+    sizes = [require_whole("leaves", size, 2) for size in leaves]
     if not sizes:
         raise ValueError("leaves must have one number or more. Got none.")
     models = [
@@ -217,5 +217,5 @@ def tree_growth(X: Any, y: Any, leaves: Sequence[int] = (2, 3, 4, 5, 6)) -> Tree
 
 
 def _named(found: TreeRegions, rows: PlaneRows) -> TreeRegions:
-    """With the names of the classes and features in place of numbers."""
+    """The regions with the names of the classes and features instead of numbers."""
     return replace(found, classes=rows.classes, names=rows.names)

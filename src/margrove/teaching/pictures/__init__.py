@@ -1,14 +1,13 @@
-"""The pictures of the lectures; margrove.plot has them all.
+"""The pictures of the lectures; margrove.plot has all of them.
 
 bagging         members and their vote, and a statistic over resamples
 losses          losses as curves
 machines        support vector machines in the plane
 margins         margins as geometry: hulls and their nearest points
 perceptron      a perceptron, mistake by mistake
-plane_drawing   what pictures of the plane share
-smo             the dual, step by step: the box of a pair step, one coordinate at a time, and
-                where it ends
-splits          how trees begin and grow: children of splits
+plane_drawing   rows, lines and frames of pictures of the plane
+smo             the dual, step by step: pair steps, coordinate ascent, and the KKT conditions
+splits          trees: children of splits, regions leaf by leaf, predictions as heights
 """
 
 import lazy_loader

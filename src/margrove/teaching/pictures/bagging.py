@@ -34,16 +34,16 @@ def bagged_boundaries(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Picture:
-    """Draw the boundaries of single members of a bag or a forest, thin, and that of their vote.
+    """Draw the boundaries of single members of bagging or a forest, and that of their vote.
 
-    Parts can be found by their `gid`: "regions", "data", "member" and "vote".
+    Artists have a `gid`: "regions", "data", "member" and "vote".
 
     Parameters
     ----------
     model : fitted BaggingClassifier or forest of classifiers, of two features
     X, y : rows and their classes
     n_members : int, default=10
-        How many of them, at most.
+        Largest number of members.
     resolution : int, default=200
         Points of the grid along each axis.
     legend : bool, default=True
@@ -99,16 +99,16 @@ def bagged_boundaries(
 def _draw_edges(
     axes: Any, x: np.ndarray, y: np.ndarray, codes: np.ndarray, gid: str, **look: Any
 ) -> None:
-    """Around the regions of all classes but the first that there is."""
+    """Draw lines around the regions of all classes but the first, which are all lines."""
     for code in np.unique(codes)[1:]:
         axes.contour(x, y, codes >= code, levels=[0.5], zorder=2, **look).set_gid(gid)
 
 
 def member_votes(model: Any, row: Any, *, label: Any = None, ax: Axes | None = None) -> Picture:
-    """Draw how likely each member of a bag or a forest finds a class for one row, and their mean.
+    """Draw the probability of a class for one row by each member of bagging or a forest.
 
-    Members that predict the class are blue, the others orange. Parts can be found by their `gid`:
-    "member" (bars), "average" and "half".
+    Members that predict the class are blue, the others orange. Artists have a `gid`: "member"
+    (bars), "average" and "half".
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def member_votes(model: Any, row: Any, *, label: Any = None, ax: Axes | None = N
     mean = axes.axhline(found.average, color="black", linewidth=2.5)
     mean.set_gid("average")
     axes.axhline(0.5, color="0.5", linestyle="dotted", linewidth=1.2).set_gid("half")
-    axes.set_ylim(0.0, 1.4)  # room for the legend
+    axes.set_ylim(0.0, 1.4)  # space for the legend
     axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
     axes.set_xlim(-0.6, len(places) - 0.4)
     axes.set_xlabel("member")
@@ -174,12 +174,12 @@ def bootstrap_histogram(
 ) -> Picture:
     """Draw how a statistic varies over bootstrap samples, with its standard error and interval.
 
-    Parts can be found by their `gid`: "resamples" (bars), "estimate", "mean" and "interval".
+    Artists have a `gid`: "resamples" (bars), "estimate", "mean" and "interval".
 
     Parameters
     ----------
     result : BootstrapResult
-        What `margrove.bootstrap` returns for a statistic that is one number.
+        The result of `margrove.bootstrap` for a statistic that is one number.
     bins : int or str, default="auto"
         As in `numpy.histogram_bin_edges`.
     name : str, default="statistic"
@@ -220,7 +220,7 @@ def bootstrap_histogram(
         f"mean of the resamples {found.mean:.4g}",
         f"{level} {found.low:.4g} to {found.high:.4g}",
     ]
-    axes.set_ylim(0, 1.45 * max(1, int(found.counts.max())))  # room for the legend
+    axes.set_ylim(0, 1.45 * max(1, int(found.counts.max())))  # space for the legend
     explain_handles(axes, [bars, estimate, mean, interval], names, 0)
     axes.set_xlabel(name, parse_math=False)
     axes.set_ylabel("resamples")

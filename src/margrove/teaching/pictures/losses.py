@@ -19,7 +19,7 @@ _LABELS = {
     "epsilon_insensitive": "epsilon-insensitive",
 }
 _DASHES = ("solid", "dashed", "dashdot", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
-_HIGHEST = 4.0  # what is above would hide the rest
+_HIGHEST = 4.0  # end of the y axis: larger losses would make the others flat
 
 
 def loss_functions(
@@ -31,7 +31,7 @@ def loss_functions(
 ) -> Picture:
     """Draw losses against the margin y f(x), or against the residual y - f(x).
 
-    Parts can be found by their `gid`, the names of the losses.
+    The `gid` of a line is the name of its loss.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def loss_functions(
             "linewidth": 2.5,
             "label": _LABELS.get(name, name),
         }
-        if is_counting:  # a jump is no slope
+        if is_counting:  # it has a jump
             (line,) = axes.step(found.places, values, where="post", **look)
         else:
             (line,) = axes.plot(found.places, values, **look)

@@ -37,7 +37,7 @@ def circle_to_line(
     """Draw how the map x -> (x1^2, x2^2) turns a circle into a line.
 
     The first panel has the rows, the second their squares; the boundary is that of a linear
-    machine over the squares. Parts can be found by their `gid`: "data", "regions" and "boundary".
+    machine over the squares. Artists have a `gid`: "data", "regions" and "boundary".
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def effect_of_c_and_gamma(
 ) -> Picture:
     """Draw machines that differ in C and gamma, a panel each, with their support vectors.
 
-    Parts of each panel are those of `decision_boundary`.
+    Artists of each panel are those of `decision_boundary`.
 
     Parameters
     ----------
@@ -112,10 +112,10 @@ def effect_of_c_and_gamma(
     y : array-like of shape (n_samples,), optional
         Two classes.
     settings : {"all", "gamma", "C", "pairs", "linear"} or sequence of (C, gamma), default="all"
-        The values that the lectures print: "gamma" is 0.01, 1, 10 and 500 at C = 1; "C" is 2 and
-        10000 at gamma = 1; "pairs" are (1, 0.01), (10, 100) and (10, 10000); "all" are these
-        together. "linear" is a linear kernel at C = 0.01, 1, 10000 and 100000, and so is a gamma
-        of None.
+        The settings of the lectures: "gamma" is 0.01, 1, 10 and 500 at C = 1; "C" is 2 and 10000 at
+        gamma = 1; "pairs" are (1, 0.01), (10, 100) and (10, 10000); "all" are these together.
+        "linear" is a linear kernel at C = 0.01, 1, 10000 and 100000. A gamma of None is a linear
+        kernel too.
     resolution : int, default=150
         Points of the grid along each axis.
     axes : sequence of matplotlib Axes, optional
@@ -166,16 +166,16 @@ def svm_and_bayes(
 ) -> Picture:
     """Draw the boundary of a machine beside that of the best possible classifier.
 
-    Parts can be found by their `gid`: "regions", "data", "support", "boundary" and "bayes".
+    Artists have a `gid`: "regions", "data", "support", "boundary" and "bayes".
 
     Parameters
     ----------
     X : array-like or dataframe of shape (n_samples, 2), optional
-        By default 200 rows of two mixtures of Gaussians, as the lectures have them.
+        By default 200 rows of the two Gaussian mixtures of the lectures.
     y : array-like of shape (n_samples,), optional
         Two classes.
     bayes_decision : callable, optional
-        Given rows, the log-odds of the second class, as `datasets.make_gaussians` has it.
+        A function from rows to the log-odds of the second class, as in `datasets.make_gaussians`.
     estimator : classifier with decision_function, optional
         A copy is fitted. By default ``SVC(C=1, gamma=1)``.
     resolution : int, default=200
@@ -236,7 +236,7 @@ def svm_and_bayes(
 def _draw_boundary(
     axes: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, colour: str, dashes: Any, gid: str
 ) -> Any:
-    """The contour at 0, and a handle for a legend."""
+    """Draw the contour at 0; returns a handle for the legend."""
     from matplotlib.lines import Line2D
 
     look = {"linewidths": 2.5, "linestyles": dashes, "zorder": 5}
@@ -248,8 +248,9 @@ def _draw_boundary(
 
 
 def _given_or(X: Any, y: Any, default: Callable[[], Any]) -> tuple[Any, Any]:
+    """X and y, or those of `default` if both are None."""
     if (X is None) != (y is None):
-        raise ValueError("X and y belong together: give both, or neither for an example.")
+        raise ValueError("X and y belong together. Pass both, or none of them for an example.")
     if X is not None:
         return X, y
     rows, labels = default()

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["distances", "hulls", "separating_lines", "slacks"]
 
-_FEW_ROWS = 40  # that can have a number each
-_LEAST_WRITTEN = 0.01  # below it a row is on its margin, as far as one can see
+_FEW_ROWS = 40  # each can have a number
+_LEAST_WRITTEN = 0.01  # smaller slacks are not visible
 
 
 def hulls(X: Any, y: Any, *, legend: bool = True, ax: Axes | None = None) -> Picture:
     """Draw the convex hulls of two classes, their nearest points, and the line in the middle.
 
-    Parts can be found by their `gid`: "hull", "data", "nearest", "shortest" (the segment between
-    the nearest points), "boundary" and "margins".
+    Artists have a `gid`: "hull", "data", "nearest", "shortest" (the segment between the nearest
+    points), "boundary" and "margins".
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def separating_lines(
 ) -> Picture:
     """Draw many lines that separate two classes, and the one with the largest margin.
 
-    The thin lines are those of perceptrons that saw the rows in different orders. Parts can be
-    found by their `gid`: "data", "line", "boundary" and "margins".
+    The thin lines are those of perceptrons that saw the rows in different orders. Artists have a
+    `gid`: "data", "line", "boundary" and "margins".
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ def distances(
     """Draw the distances of rows from the line of a linear machine.
 
     Each row is joined to its projection x - f(x) w / ||w||^2, at a distance of |f(x)| / ||w||.
-    Parts can be found by their `gid`: "data", "distances", "boundary" and "normal" (w, as an
-    arrow of length 1 / ||w||).
+    Artists have a `gid`: "data", "distances", "boundary" and "normal" (w, as an arrow of length 1 /
+    ||w||).
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def distances(
 
 
 def slacks(model: Any, X: Any, y: Any, *, legend: bool = True, ax: Axes | None = None) -> Picture:
-    """Draw the slacks of rows: by how much each misses the margin of its class.
+    """Draw the slacks of rows: how far each is on the wrong side of the margin of its class.
 
-    Rows with a slack are joined to the margin; few enough, they have their numbers beside them.
-    Parts can be found by their `gid`: "data", "slacks", "boundary", "margins" and "value".
+    A line joins each row with a slack to the margin; up to 40 of them have their number beside it.
+    Artists have a `gid`: "data", "slacks", "boundary", "margins" and "value".
 
     Parameters
     ----------
@@ -223,11 +223,11 @@ def _draw_distances(
     segments = np.stack([rows.points[is_drawn], feet], axis=1)
     from matplotlib.collections import LineCollection
 
-    strokes = LineCollection(list(segments), colors="0.35", linewidths=1.4, zorder=2)
-    strokes.set_gid(what)
-    axes.add_collection(strokes)
+    lines = LineCollection(list(segments), colors="0.35", linewidths=1.4, zorder=2)
+    lines.set_gid(what)
+    axes.add_collection(lines)
     line = draw_line(axes, found.weights, found.intercept, "boundary", color="black", linewidth=2.0)
-    handles += [line, strokes]
+    handles += [line, lines]
     if what == "slacks":
         for side in (-1.0, 1.0):
             margins = draw_line(
@@ -238,7 +238,7 @@ def _draw_distances(
         names += ["boundary, f = 0", "margins, f = ±1", f"slacks, {found.slacks.sum():.3g} in all"]
         _write_slacks(axes, found, np.flatnonzero(is_drawn))
     else:
-        names += ["boundary, f = 0", f"distances, the least {found.distances.min():.3g}"]
+        names += ["boundary, f = 0", f"distances, the smallest {found.distances.min():.3g}"]
         handles.append(_draw_normal(axes, found))
         names.append("w, of length 1 / ||w||")
     if legend:
@@ -256,7 +256,7 @@ def _write_slacks(axes: Any, found: PlaneDistances, places: np.ndarray) -> None:
 
 
 def _draw_normal(axes: Any, found: PlaneDistances) -> Any:
-    """From the point of the line nearest to the middle of the rows to the margin of the second."""
+    """Draw w / ||w||^2 as an arrow, from the line to the margin of the second class."""
     squared = float(found.weights @ found.weights)
     middle = found.rows.points.mean(axis=0)
     start = middle - (middle @ found.weights + found.intercept) / squared * found.weights

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["perceptron_steps"]
 
 _FIRST_PANELS = 4
-_LONGEST = 0.85  # of an arrow, of the way to the edge of the picture
+_LONGEST = 0.85  # of an arrow, as a share of the distance to the edge of the picture
 
 
 def perceptron_steps(
@@ -32,10 +32,10 @@ def perceptron_steps(
 ) -> Picture:
     """Draw how a perceptron learns from mistakes: the weights before and after, a panel each.
 
-    Arrows are the weights before a step, what is added to them (y x of the mistake, as an arrow
+    Arrows are the weights before a step, the vector added to them (y x of the mistake, as an arrow
     from the tip of the first) and the weights after it, all on the same scale; lines are the
-    boundaries before and after. Parts can be found by their `gid`: "data", "mistake", "before",
-    "added", "after", "line before" and "line after".
+    boundaries before and after. Artists have a `gid`: "data", "mistake", "before", "added",
+    "after", "line before" and "line after".
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def perceptron_steps(
     y : array-like of shape (n_samples,)
         Two classes.
     estimator : Perceptron, optional
-        A copy is fitted. By default the lectures': no bias, rows in the order they are in.
+        A copy is fitted. By default that of the lectures: no bias, rows in their order.
     steps : sequence of int, optional
         Which ones, from 1; by default the first four.
     legend : bool, default=True
@@ -85,7 +85,7 @@ def perceptron_steps(
 
 def _chosen(steps: Any, n_steps: int) -> list[int]:
     if not n_steps:
-        raise ValueError("This perceptron made no mistake: there is no step to draw.")
+        raise ValueError("This perceptron made no mistake, so there is no step to draw.")
     if steps is None:
         return list(range(1, min(n_steps, _FIRST_PANELS) + 1))
     chosen = list(np.ravel(np.asarray(steps)).tolist())
@@ -98,7 +98,7 @@ def _chosen(steps: Any, n_steps: int) -> list[int]:
 
 
 def _draw_step(axes: Any, found: PerceptronSteps, number: int) -> tuple[list[Any], list[str]]:
-    """One panel; what its legend should explain."""
+    """Draw one panel; returns handles and names for the legend."""
     rows, row = found.rows, found.mistaken[number - 1]
     before, after = found.weights[number - 1], found.weights[number]
     handles, names = draw_rows(axes, rows), list(rows.classes)
@@ -127,11 +127,11 @@ def _draw_step(axes: Any, found: PerceptronSteps, number: int) -> tuple[list[Any
 
 
 def _scale(axes: Any, tips: np.ndarray) -> float:
-    """By which arrows from the origin to these tips stay within the picture."""
+    """The factor by which arrows from the origin to these tips fit into the picture."""
     limits = np.array([axes.get_xlim(), axes.get_ylim()])
-    room = np.where(tips > 0.0, limits[:, 1], limits[:, 0])
+    edges = np.where(tips > 0.0, limits[:, 1], limits[:, 0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        largest = np.where(tips == 0.0, np.inf, room / tips).min()
+        largest = np.where(tips == 0.0, np.inf, edges / tips).min()
     return _LONGEST * float(largest) if np.isfinite(largest) else 1.0
 
 

@@ -1,4 +1,4 @@
-"""What pictures of the plane share: rows by class, lines w.x + b = level, names on the axes."""
+"""Parts of pictures of the plane: rows by class, lines w.x + b = 0, regions, frames."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.plot.drawing import class_style, range_of
+from margrove.plot.drawing import class_style, range_of, tint
 from margrove.teaching.facts import PlaneRows
 
 __all__ = ["draw_line", "draw_rows", "frame_plane", "shade_sides"]
@@ -15,7 +15,7 @@ _DOTS: dict[str, Any] = {"s": 36, "linewidths": 0.6, "edgecolors": "white"}
 
 
 def draw_rows(axes: Any, rows: PlaneRows, *, points: np.ndarray | None = None) -> list[Any]:
-    """The rows, or other points of the same classes; a handle for each class."""
+    """Draw the rows, or other points of the same classes; returns a handle for each class."""
     places = rows.points if points is None else points
     handles = []
     for code in range(len(rows.classes)):
@@ -26,7 +26,7 @@ def draw_rows(axes: Any, rows: PlaneRows, *, points: np.ndarray | None = None) -
 
 
 def draw_line(axes: Any, weights: np.ndarray, shift: float, gid: str, **look: Any) -> Any:
-    """The line weights . x + shift = 0, from edge to edge; nothing where all weights are 0."""
+    """Draw the line weights . x + shift = 0 across the picture; nothing if all weights are 0."""
     length = float(np.linalg.norm(weights))
     if length == 0.0:
         return None
@@ -38,9 +38,7 @@ def draw_line(axes: Any, weights: np.ndarray, shift: float, gid: str, **look: An
 
 
 def shade_sides(axes: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray) -> None:
-    """Pale colours of both classes, where values over a grid are below and above 0."""
-    from margrove.plot.drawing import tint
-
+    """Fill the regions where values over a grid are below and above 0 with pale class colours."""
     levels = [min(0.0, float(values.min())) - 1.0, 0.0, max(0.0, float(values.max())) + 1.0]
     axes.contourf(x, y, values, levels=levels, colors=[tint(0), tint(1)], zorder=0).set_gid(
         "regions"
@@ -48,7 +46,7 @@ def shade_sides(axes: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray) -> 
 
 
 def frame_plane(axes: Any, points: np.ndarray, names: tuple[str, str], *, equal: bool) -> None:
-    """Limits around the points, names, and, where angles matter, the same scale on both axes."""
+    """Set the limits around the points and the names; `equal` gives both axes the same scale."""
     (left, right), (bottom, top) = range_of(points)
     if equal:
         half = 0.5 * max(right - left, top - bottom)

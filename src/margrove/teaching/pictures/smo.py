@@ -1,4 +1,4 @@
-"""The dual, step by step: the box of a pair step, one coordinate at a time, and where it ends."""
+"""The dual, step by step: pair steps in their box, coordinate ascent, and the KKT conditions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["coordinate_ascent", "multipliers", "smo_box"]
 
 _CONTOURS = 12
-_ROOM = 0.22  # around the box, of its sides
+_PADDING = 0.22  # around the box, as a share of its sides
 
 
 def smo_box(
@@ -42,12 +42,12 @@ def smo_box(
     legend: bool = True,
     axes: Sequence[Axes] | None = None,
 ) -> Picture:
-    """Draw steps of SMO: the box of two multipliers, the segment in it, and where the step ends.
+    """Draw steps of SMO: the box of two multipliers, the segment in it, and the end of the step.
 
     Grey lines are contours of the dual objective with all other multipliers fixed. The optimum on
     the line y_1 alpha_1 + y_2 alpha_2 = k may lie outside the box: it is clipped to the segment
-    between L and H. Parts can be found by their `gid`: "box", "objective", "segment", "ends",
-    "before", "unclipped" and "after".
+    between L and H. Artists have a `gid`: "box", "objective", "segment", "ends", "before",
+    "unclipped" and "after".
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def smo_box(
         A copy is fitted. By default ``SVC(kernel="linear")``.
     steps : sequence of int, optional
         Which ones, from 1. By default the first whose optimum lies in the box, and the first that
-        is clipped, if possible to an optimum near by.
+        is clipped, if possible one whose optimum is near the box.
     legend : bool, default=True
         In the last panel.
     axes : sequence of matplotlib Axes, optional
@@ -93,7 +93,7 @@ def smo_box(
 
 def _chosen(steps: Any, found: SmoBoxes) -> list[SmoBox]:
     if not found.boxes:
-        raise ValueError("This machine needed no step: there is none to draw.")
+        raise ValueError("This machine needed no step, so there is none to draw.")
     if steps is None:
         inside = [box for box in found.boxes if not box.is_clipped]
         clipped = [box for box in found.boxes if box.is_clipped]
@@ -152,19 +152,19 @@ def _draw_box(axes: Any, box: SmoBox) -> None:
 
 
 def _optimum(box: SmoBox) -> np.ndarray:
-    """The highest point of the line; infinite where the objective is a slope along it."""
+    """The highest point of the line; infinite if the objective has no maximum on it."""
     return box.on_line(box.unclipped)
 
 
 def _limits(box: SmoBox) -> list[tuple[float, float]]:
-    """Of the box and, unless it is far away, of the optimum."""
+    """The limits of the axes: around the box and, unless it is far away, the optimum."""
     optimum = _optimum(box)
     limits = []
     for k, bound in enumerate(box.bounds):
-        room = _ROOM * bound
-        low, high = -room, bound + room
+        padding = _PADDING * bound
+        low, high = -padding, bound + padding
         if -bound <= optimum[k] <= 2.0 * bound:
-            low, high = min(low, optimum[k] - room), max(high, optimum[k] + room)
+            low, high = min(low, optimum[k] - padding), max(high, optimum[k] + padding)
         limits.append((float(low), float(high)))
     return limits
 
@@ -202,12 +202,12 @@ def coordinate_ascent(
 ) -> Picture:
     """Draw coordinate ascent on the dual of a machine without a bias, over two rows.
 
-    Parts can be found by their `gid`: "box", "objective", "path", "start" and "end".
+    Artists have a `gid`: "box", "objective", "path", "start" and "end".
 
     Parameters
     ----------
     X : array-like of shape (2, n_features), optional
-        By default two rows for which the way is long.
+        By default two rows that need many steps.
     y : array-like of shape (2,), optional
         Their classes.
     estimator : SVC, optional
@@ -264,20 +264,20 @@ def coordinate_ascent(
     return drawn(axes, found)
 
 
-# -- where it ends -------------------------------------------------------------------------------
+# -- the KKT conditions --------------------------------------------------------------------------
 
 
 def multipliers(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Picture:
     """Draw the multiplier of each row against its margin: the KKT conditions as a picture.
 
     Rows with a multiplier of 0 are right of 1, those between 0 and C are at 1, those at C are left
-    of it. Parts can be found by their `gid`: "rows", one for each kind, and "conditions".
+    of it. Artists have a `gid`: "rows", one for each kind, and "conditions".
 
     Parameters
     ----------
     model : SVC of two classes
     X, y
-        What it was fitted to.
+        The training data.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 

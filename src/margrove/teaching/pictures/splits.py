@@ -1,4 +1,4 @@
-"""How trees begin and grow: children of splits, regions leaf by leaf, and heights over a plane."""
+"""Trees: children of splits, regions leaf by leaf, and predictions as heights over a plane."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from margrove.plot.drawing import (
     class_style,
     drawn,
     explain_handles,
+    new_panels,
     range_of,
     table,
+    usable_axes,
     usable_panels,
 )
 from margrove.plot.trees import regions
@@ -43,15 +45,15 @@ def split_children(
     legend: bool = True,
     axes: Sequence[Axes] | None = None,
 ) -> Picture:
-    """Draw what a split by each categorical feature leaves: the classes in each child.
+    """Draw the children of a split by each categorical feature, with their classes.
 
-    Titles say the mean impurity of the children and the gain. Parts can be found by their `gid`:
+    Titles have the mean impurity of the children and the gain. Artists have a `gid`:
     "children", the bars, and "impurity", the numbers beside them.
 
     Parameters
     ----------
     X : dataframe or array-like of shape (n_samples, n_features)
-        Of categories.
+        Categories.
     y : array-like of shape (n_samples,)
         Classes.
     features : str, int or sequence of them, optional
@@ -84,7 +86,7 @@ def split_children(
     for panel, children in zip(panels, found, strict=True):
         handles = _draw_children(panel, children)
     if legend:
-        panels[0].set_ylim(len(found[0].values) + 0.4, -0.6)  # room below the bars
+        panels[0].set_ylim(len(found[0].values) + 0.4, -0.6)  # space below the bars
         explain_handles(panels[0], handles, found[0].classes, 0)
     data = table(
         feature=[
@@ -143,16 +145,16 @@ def tree_growth(
     legend: bool = True,
     axes: Sequence[Axes] | None = None,
 ) -> Picture:
-    """Draw the regions of a tree as it grows, the leaf that gains most being split first.
+    """Draw the regions of trees with more and more leaves, grown best-first.
 
-    Parts of each panel are those of `regions`.
+    Artists of each panel are those of `regions`.
 
     Parameters
     ----------
     X : array-like or dataframe of shape (n_samples, 2)
     y : array-like of shape (n_samples,)
     leaves : sequence of int, default=(2, 3, 4, 5)
-        How many leaves each tree may have, a panel each.
+        The largest number of leaves of each tree, a panel each.
     legend : bool, default=True
         In the last panel.
     axes : sequence of matplotlib Axes, optional
@@ -178,7 +180,7 @@ def tree_growth(
         panels, found.models, found.regions, found.errors.tolist(), strict=True
     ):
         regions(model, found.rows.points, found.rows.codes, legend=False, ax=panel)
-        handles = [part for part in panel.collections if part.get_gid() == "data"]
+        handles = [artist for artist in panel.collections if artist.get_gid() == "data"]
         panel.set_xlabel(found.rows.names[0], parse_math=False)
         panel.set_ylabel(found.rows.names[1], parse_math=False)
         panel.set_title(f"{len(region.leaves)} leaves: error {error:.3g}", fontsize="medium")
@@ -188,16 +190,16 @@ def tree_growth(
 
 
 def regression_blocks(model: Any, X: Any, y: Any = None, *, ax: Any = None) -> Picture:
-    """Draw what a regression tree over two features says as blocks, their heights the predictions.
+    """Draw the predictions of a regression tree over two features as blocks of these heights.
 
-    Parts can be found by their `gid`: "blocks" and "data".
+    Artists have a `gid`: "blocks" and "data".
 
     Parameters
     ----------
     model : fitted DecisionTreeRegressor
-        With two features, or one that asks two of them, all as numbers.
+        With two features, or with splits by two of its features; they must be numbers.
     X : array-like
-        Rows, which say where to end.
+        Rows, which determine the range of the axes.
     y : array-like, optional
         Their targets; with them, rows are drawn.
     ax : three-dimensional matplotlib Axes, optional
@@ -223,7 +225,7 @@ def regression_blocks(model: Any, X: Any, y: Any = None, *, ax: Any = None) -> P
     found = tree_regions(model)
     if found.classes or len(found.features) != 2:
         raise TypeError(
-            "regression_blocks draws regressors over two features. Use plot.regions for classes, "
+            "regression_blocks takes regressors over two features. Use plot.regions for classes, "
             "and plot.regression_surface for one feature."
         )
     points = np.asarray(model._rows(X), dtype=np.float64)[:, list(found.features)]
@@ -257,11 +259,8 @@ def regression_blocks(model: Any, X: Any, y: Any = None, *, ax: Any = None) -> P
 
 
 def _axes_in_space(ax: Any) -> Any:
-    from margrove.plot.drawing import usable_axes
-
+    """The given three-dimensional axes, or new ones."""
     if ax is None:
-        from margrove.plot.drawing import new_panels
-
         flat = new_panels(1, size=(6.0, 5.0))[0]
         figure = flat.figure
         flat.remove()
