@@ -14,7 +14,8 @@ import pytest
 import margrove
 from margrove.cli import main
 from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.select.compare.contestants import default_models
+from margrove.select.compare.compared_models import default_models
+from margrove.select.errors import InvalidRequestError
 from margrove.select.learners import (
     LEARNERS,
     Learner,
@@ -26,7 +27,6 @@ from margrove.select.learners import (
     unregister_learner,
 )
 from margrove.select.learners.registry import MODULES_VARIABLE
-from margrove.select.refusals import InvalidRequestError
 from margrove.studio.learners.registry import LEARNERS as OFFERS
 from margrove.workbench.doctor.costs.families import family_of, learners_for
 from margrove.workbench.workflow import compared_learners

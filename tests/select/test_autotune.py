@@ -526,7 +526,7 @@ def test_a_nu_that_is_not_feasible_never_wins() -> None:
 def test_a_price_at_the_end_of_the_path_is_told() -> None:
     found = autotune(LinearSVC(), X, WORDS, scoring=lambda model, X, y: model.C).tuning_
     assert found.score == 1000
-    assert "the last that was tried" in str(found)
+    assert "at the end of the range" in str(found)
 
 
 def test_the_grid_grows_where_the_best_is_at_its_end() -> None:
@@ -616,7 +616,7 @@ def test_quick_scores_are_those_of_scikit_learn(name, is_weighted) -> None:
         ({"scoring": lambda model, X, y: np.nan}, ValueError, "No setting could be scored"),
         (
             {"scoring": lambda model, X, y: 1.0, "sample_weight": np.ones(150)}, ValueError,
-            "takes none",
+            "does not take it",
         ),
         ({"scoring": "neg_log_loss"}, ValueError, "needs probabilities, and LinearSVC has none"),
         ({"cv": 1}, ValueError, "cv must be a number of folds from 2"),
@@ -627,10 +627,10 @@ def test_quick_scores_are_those_of_scikit_learn(name, is_weighted) -> None:
             ValueError, "holds out no row of positive weight",
         ),
         ({"rule": "least"}, ValueError, "rule"),
-        ({"also": {"depth": [1]}}, ValueError, "'depth', which is no parameter of LinearSVC"),
+        ({"also": {"depth": [1]}}, ValueError, "'depth', which is not a parameter of LinearSVC"),
         ({"also": {"loss": "hinge"}}, ValueError, "must be a list of values. Got 'hinge'"),
         ({"also": {"loss": []}}, ValueError, "is empty"),
-        ({"also": {"C": [1]}}, ValueError, "also has 'C', which autotune chooses anyway"),
+        ({"also": {"C": [1]}}, ValueError, "also has 'C', which autotune chooses itself"),
         ({"also": ["loss"]}, ValueError, "also"),
         ({"max_estimators": 0}, ValueError, "max_estimators"),
         ({"max_estimators": True}, ValueError, "max_estimators"),
@@ -645,7 +645,7 @@ def test_arguments_that_make_no_sense_are_refused(settings, error, message) -> N
 
 
 def test_estimators_that_are_not_known_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"Got LogisticRegression: sklearn.*GridSearchCV"):
+    with pytest.raises(TypeError, match=r"Got LogisticRegression: .*GridSearchCV"):
         autotune(LogisticRegression(), X, WORDS)
     with pytest.raises(TypeError, match="Got OneClassSVM"):
         autotune(OneClassSVM(), X, WORDS)
@@ -662,7 +662,7 @@ def test_estimators_that_are_not_known_are_refused() -> None:
     with pytest.raises(ValueError, match="inconsistent numbers"):
         autotune(LinearSVC(), X, WORDS[:9])
     weight = np.ones(150)
-    with pytest.raises(ValueError, match="but neg_max_error takes none"):
+    with pytest.raises(ValueError, match="scoring=neg_max_error does not take it"):
         autotune(LinearSVR(), X, NUMBERS, scoring="neg_max_error", sample_weight=weight)
-    with pytest.raises(ValueError, match="too few rows out of bag"):
+    with pytest.raises(ValueError, match="too few out-of-bag rows"):
         autotune(RandomForestRegressor(max_samples=1.0), X[:2], NUMBERS[:2], max_estimators=1)

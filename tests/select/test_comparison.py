@@ -54,8 +54,8 @@ from margrove.exceptions import (
 )
 from margrove.plot.drawing.canvas import class_style
 from margrove.select.compare.blending import BLENDS
+from margrove.select.compare.compared_models import default_models
 from margrove.select.compare.comparison import compare
-from margrove.select.compare.contestants import default_models
 
 mpl.use("Agg")
 
@@ -398,7 +398,7 @@ def test_one_model_is_told_without_rivals() -> None:
     assert found.best == "GaussianNB"
     score = found["GaussianNB"].score
     assert found.sentence == (
-        f"GaussianNB has accuracy {score:.4f}, and there is no model to compare it with."
+        f"GaussianNB has accuracy {score:.4f}, and there is no other model to compare it with."
     )
     assert "GaussianNB" in str(found)
     assert len(found.frame()) == 1
@@ -428,7 +428,7 @@ def test_a_set_of_ours_takes_mixed_tables_with_gaps() -> None:
 
 
 def test_what_targets_look_like_decides_without_models() -> None:
-    from margrove.select.compare.contestants import task_of
+    from margrove.select.compare.compared_models import task_of
 
     for y, task in (
         (["a", "b"], "classification"),
@@ -696,7 +696,7 @@ def test_a_model_whose_scores_vary_too_much_is_not_called_as_good() -> None:
     assert found["wild"].score < found["mean"].score
     assert not found.pair("line", "wild").differs
     assert found.sentence.endswith(
-        "it differs from all others but wild. Of wild it cannot be told: scores vary too much."
+        "it differs from all others except wild. For wild it is unclear: scores vary too much."
     )
 
 
@@ -832,10 +832,10 @@ def test_pictures_of_differences(comparison) -> None:
         ({"cv": "five"}, ValueError, "cv must be a number of folds"),
         ({"cv": True}, ValueError, "cv must be a number of folds"),
         ({"cv": None}, ValueError, "cv must be a number of folds"),
-        ({"cv": RepeatedKFold(), "repeats": 3}, ValueError, "repeats=3 is for cv as a number"),
+        ({"cv": RepeatedKFold(), "repeats": 3}, ValueError, "repeats=3 needs a number of folds"),
         ({"cv": [([0, 1], [1, 2])]}, ValueError, "cv tests models on rows that they were trained"),
-        ({"cv": [([0, 1], [])]}, ValueError, "cv leaves no rows to test in fold 0"),
-        ({"cv": [([0, 1], [60])]}, ValueError, "numbers of rows from 0 to 59"),
+        ({"cv": [([0, 1], [])]}, ValueError, "cv has no rows to test in fold 0"),
+        ({"cv": [([0, 1], [60])]}, ValueError, "row indices from 0 to 59"),
         ({"repeats": 0}, ValueError, "'repeats' parameter of compare"),
         ({"scoring": "beauty"}, ValueError, "'scoring' parameter"),
         ({"scoring": ["accuracy", "f1"]}, TypeError, "scoring must be the name"),

@@ -574,7 +574,7 @@ def test_estimators_and_data_that_make_no_sense_are_refused() -> None:
         calibrate(margrove.LinearSVC, X, y)
     with pytest.raises(TypeError, match="Got str"):
         calibrate("LinearSVC", X, y)
-    with pytest.raises(TypeError, match="neither decision_function nor predict_proba"):
+    with pytest.raises(TypeError, match="decision_function or predict_proba"):
         calibrate(NoScores(), X, y)
     with pytest.raises(ValueError, match="one class only"):
         calibrate(margrove.LinearSVC(), X, np.zeros(60, int))

@@ -21,7 +21,7 @@ from margrove.datasets import load_iris
 from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
 from margrove.exceptions import InvalidDataError
 from margrove.facts import predictions
-from margrove.select.calibrate.wilson import wilson_interval
+from margrove.select.calibrate.reliability_figures import wilson_interval
 from margrove.select.compare.result import Comparison, ModelScore
 from margrove.workbench.report import Report, report
 from margrove.workbench.report.blocks import Table

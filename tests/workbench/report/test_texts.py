@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrove.select.calibrate.wilson import wilson_interval
+from margrove.select.calibrate.reliability_figures import wilson_interval
 from margrove.workbench.report import charts
 from margrove.workbench.report.judgement import r2_interval
 from margrove.workbench.report.markup import Markup, as_script_data, tag

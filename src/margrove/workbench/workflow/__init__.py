@@ -13,7 +13,7 @@ remarks        what fits have warned of, as a few sentences
 observer       who is told how far the work is
 
 Nothing here knows a terminal, a page or a server. Outcomes are dataclasses; errors are
-`margrove.select.refusals.InvalidRequestError` and `margrove.exceptions.InvalidDataError`.
+`margrove.select.errors.InvalidRequestError` and `margrove.exceptions.InvalidDataError`.
 """
 
 import lazy_loader
