@@ -60,7 +60,7 @@ def test_a_file_is_looked_over(name, folder, capsys) -> None:
 def test_advice_is_that_of_commands(folder, capsys) -> None:
     code, out, _ = run("--no-estimate", capsys=capsys)
     assert code == 0
-    assert "scale columns by themselves" in " ".join(out.split())
+    assert "scale columns automatically" in " ".join(out.split())
     assert "sklearn" not in out
     out = " ".join(run("iris.csv", "--no-estimate", capsys=capsys)[1].split())
     assert "leave it out: --ignore code." in out
@@ -126,7 +126,7 @@ def test_hardly_any_table_is_a_finding(name, found, folder, capsys) -> None:
         (["missing.csv"], "does not exist"),
         (["iris.csv", "--target", "nope"], "no column 'nope'.*columns are number, length"),
         (["iris.csv", "--task", "clustering"], "clustering"),
-        (["iris.csv", "--task", "regression"], "holds labels"),
+        (["iris.csv", "--task", "regression"], "contains labels"),
         (["iris.csv", "--folds", "1"], "folds"),
         (["iris.csv", "--probe-seconds", "0"], "probe-seconds"),
         (["--data", "nope"], "no built-in data set 'nope'"),

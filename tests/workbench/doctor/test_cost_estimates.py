@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import margrove
+from margrove.workbench.doctor.costs import memory as cost_memory
 from margrove.workbench.doctor.costs import probes as cost_probes
 from margrove.workbench.doctor.costs.estimates import (
     CostEstimate,
@@ -339,18 +340,18 @@ def test_memory_is_seen_where_the_system_tells_and_where_it_does_not(monkeypatch
     def fit():
         return np.ones(4_000_000).sum()
 
-    assert cost_probes._allocated_bytes(fit)[0] == pytest.approx(32e6, rel=0.05)
+    assert cost_memory.allocated_bytes(fit)[0] == pytest.approx(32e6, rel=0.05)
 
     def shrinking():
         return np.ones(4_000_000)[:1000].copy()
 
-    peak, kept = cost_probes._allocated_bytes(shrinking)
+    peak, kept = cost_memory.allocated_bytes(shrinking)
     assert peak == pytest.approx(32e6, rel=0.05)
     assert kept < 1e5
-    seen = cost_probes._touched_bytes(fit)
+    seen = cost_memory.touched_bytes(fit)
     assert seen is None or seen == pytest.approx(32e6, rel=0.3)
-    monkeypatch.setattr(cost_probes, "_FORGET_PEAK", cost_probes.Path("nowhere/at/all"))
-    assert cost_probes._touched_bytes(fit) is None
+    monkeypatch.setattr(cost_memory, "_CLEAR_PEAK", cost_memory.Path("nowhere/at/all"))
+    assert cost_memory.touched_bytes(fit) is None
 
 
 # -- for people --

@@ -231,7 +231,7 @@ def test_what_commands_do_by_themselves_is_a_notice_to_them() -> None:
     assert told.of_kind("constant_column")[0].severity == "warning"
     (own,) = told.for_commands().of_kind("constant_column")
     assert own.severity == "notice"
-    assert "by themselves" in own.way_out
+    assert "automatically" in own.way_out
     assert told.for_commands().healthy
     assert not told.healthy
 
@@ -244,7 +244,7 @@ def test_names_become_options_that_can_be_copied() -> None:
 
 
 def test_how_many_labels_the_commands_tell_apart() -> None:
-    assert margrove.TablePreparation().max_categories == label_checks._LABELS_TOLD_APART
+    assert margrove.TablePreparation().max_categories == label_checks._KEPT_LABELS
 
 
 @pytest.mark.parametrize(("n_rare", "is_told"), [(24, True), (40, True), (42, False)])
@@ -725,8 +725,8 @@ def test_strange_targets(y, kinds) -> None:
         (R, 5, "y is a int"),
         (R, R, r"shape \(60, 3\)"),
         (R, pd.DataFrame(R), "y has 3 columns"),
-        (R, [[1, 2]] * 60, "y holds values of type list"),
-        (R, [{}] * 60, "y holds values of type dict"),
+        (R, [[1, 2]] * 60, "y contains values of type list"),
+        (R, [{}] * 60, "y contains values of type dict"),
     ],
 )  # fmt: skip
 def test_what_is_no_table_is_said_to_be_none(X, y, message) -> None:
@@ -735,7 +735,7 @@ def test_what_is_no_table_is_said_to_be_none(X, y, message) -> None:
 
 
 def test_labels_are_no_numbers_to_predict() -> None:
-    with pytest.raises(InvalidDataError, match="holds labels"):
+    with pytest.raises(InvalidDataError, match="target contains labels"):
         doctor(R, ["a", "b"] * 30, margrove.SVR(), estimate=False)
 
 
