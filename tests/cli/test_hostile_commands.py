@@ -174,7 +174,7 @@ def test_targets_of_which_nothing_follows(place, fails_alone, run) -> None:
     frame.with_columns(copy=pl.col("y")).write_csv("leak.csv")
     code, _, err = run("fit", "leak.csv", "--target", "y", "--learner", "tree", "-o", "m.margrove")
     assert code == 0
-    assert "'copy' says the same as the target 'y'" in err
+    assert "'copy' determines the target 'y'" in err
 
 
 @pytest.mark.parametrize(("labels", "shown"), [(("true", "false"), "true"), (("1", "0"), "1")])
