@@ -103,7 +103,7 @@ def test_reports_of_classifiers(name) -> None:
     assert [own["href"] for own in page.all("a")][1:] == [f"#{own}" for own in sections]
     matrix = predictions.confusion(model, X[1::2], y[1::2])
     assert f"{percent(matrix.accuracy)} accuracy" in page.words
-    assert "on 75 rows it has not seen; always answering “setosa” would reach 33.3 %" in page.words
+    assert "on 75 rows it has not seen; always predicting “setosa” would reach 33.3 %" in page.words
     assert "Confusion matrix" in page.words
     assert "Worst mistakes" in page.words
     assert len(found.html) < 600_000
@@ -312,7 +312,7 @@ def test_what_autotune_tried() -> None:
     page = require_harmless(report(tree, X, y).html)
     assert "tuning" in _sections(page)
     assert "ccp_alpha" in page.words
-    with pytest.raises(TypeError, match="tuning must be what"):
+    with pytest.raises(TypeError, match="tuning must be the result"):
         report(tree, X, y, tuning="no")
 
 
