@@ -104,7 +104,7 @@ def test_parameters_are_literals(folder, run, refused) -> None:
     assert run(*tree, "-o", "m.margrove", "--param", "max_depth=1")[0] == 0
     assert margrove.load("m.margrove")[-1].max_depth == 1
     evil = "max_depth=__import__('os').system('touch evil')"
-    assert "takes a number, a word" in refused(*tree, "-o", "n.margrove", "--param", evil)
+    assert "must be a number, a word" in refused(*tree, "-o", "n.margrove", "--param", evil)
     assert not (folder / "evil").exists()
     assert "has no parameter 'C'" in refused(*tree, "-o", "n.margrove", "--param", "C=1")
     assert "NAME=VALUE" in refused(*tree, "-o", "n.margrove", "--param", "C")
@@ -145,9 +145,9 @@ def test_a_file_that_is_there_stays_unless_forced(folder, run, refused) -> None:
     assert run(*tree, "--param", "max_depth=1", "--force")[0] == 0
     assert (folder / "m.margrove").read_bytes() != before
     wrong = ("predict", "m.margrove", "iris.csv", "--quiet", "--force", "-o")
-    assert "is what is read from" in refused(*wrong, "iris.csv")
+    assert "is an input of the command" in refused(*wrong, "iris.csv")
     assert "no folder" in refused(*wrong, "nowhere/p.csv")
-    assert "should end with" in refused(*wrong, "p.xlsx")
+    assert "must end with" in refused(*wrong, "p.xlsx")
     assert "is a directory" in refused(*FIT, "--learner", "tree", "-o", str(folder))
 
 

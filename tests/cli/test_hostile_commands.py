@@ -385,7 +385,7 @@ def test_a_file_that_is_there_or_is_read_stays(command, place, fails_alone) -> N
     assert "--force" in fails_alone(*words, output)
     assert (place / output).read_text() == "mine"
     if command != "datasets":
-        assert "is what is read from" in fails_alone(
+        assert "is an input of the command" in fails_alone(
             *words[:-1], "--force", "--output", "table.csv"
         )
 
@@ -398,7 +398,7 @@ def test_a_fault_of_our_own_is_one_line(place, run, monkeypatch) -> None:
     monkeypatch.delenv("MARGROVE_TRACEBACK", raising=False)
     code, _, err = run("fit", "table.csv", *TREE)
     assert (code, err.count("\n")) == (1, 1)
-    assert "a fault of margrove's own (KeyError" in err
+    assert "a bug in margrove (KeyError" in err
     monkeypatch.setenv("MARGROVE_TRACEBACK", "1")
     with pytest.raises(KeyError):
         run("fit", "table.csv", *TREE)

@@ -90,7 +90,7 @@ def test_rows_that_a_model_has_learnt_are_not_called_unseen(folder, run, iris_fr
     fit = ("fit", "iris.csv", "--learner", "tree", "--id", "flower", "-o", "m.margrove")
     assert run(*fit, "--quiet")[0] == 0
     _, _, err = run("report", "iris.csv", "--model", "m.margrove")
-    assert "has learnt from these rows" in err
+    assert "was trained on these rows" in err
     assert "it has not seen" not in (folder / "iris.html").read_text()
     iris_frame[::3].write_csv("others.csv")
     _, _, err = run("report", "others.csv", "--model", "m.margrove")
