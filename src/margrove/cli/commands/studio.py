@@ -99,7 +99,7 @@ def _check_host(host: str, is_understood: bool) -> None:
     if not is_understood:
         raise click.UsageError(
             f"--host {visible(host)} would serve the studio to the network: anyone who sees its "
-            "link or reads the unencrypted traffic could use this machine and read your tables. Add "
+            "link or reads the unencrypted traffic can use this machine and read your tables. Add "
             "--i-understand if that is what you want, or reach it through ssh -L."
         )
     click.echo(
