@@ -162,7 +162,7 @@ def test_the_range_grows_with_the_distance() -> None:
 def test_families(model, exponent, rounds_name, rounds, wants) -> None:
     found = family_of(model)
     assert (found.exponent, found.rounds_name, found.rounds) == (exponent, rounds_name, rounds)
-    assert found.wants == wants
+    assert found.table_form == wants
     few, more = found.probed_rounds
     assert 1 <= few <= more <= rounds
     hasty = found.in_haste().probed_rounds

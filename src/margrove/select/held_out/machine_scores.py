@@ -58,7 +58,7 @@ class FoldScorer:
         self.scores[:, kernel, fold] = self._score(fold, values[of_row])
         self.seconds[kernel, fold] = time.perf_counter() - start
 
-    def bare(self) -> Self:
+    def without_scores(self) -> Self:
         """A copy without scores, for another process; X is left out if no scorer needs it."""
         other = copy(self)
         other.scores = np.full(self.scores.shape, np.nan)

@@ -136,7 +136,7 @@ class SpreadSearch:
         *,
         n_workers: int,
     ) -> None:
-        self._shared = _Shared(points, kernels, folds, rule, fold_scorer.bare())
+        self._shared = _Shared(points, kernels, folds, rule, fold_scorer.without_scores())
         self._fold_scorer = fold_scorer
         self._n_workers = n_workers
         self._calls = _calls(len(kernels), len(folds), n_workers)
@@ -189,7 +189,9 @@ def _calls(n_kernels: int, n_folds: int, n_workers: int) -> list[tuple[int, tupl
 
 def _follow_paths(shared: _Shared, kernel: int, folds: tuple[int, ...]) -> list[_ScoredFold]:
     """Follow the paths of one kernel in some folds, in a worker process."""
-    fold_scorer = shared.fold_scorer.bare()  # tasks that run in one process share `shared`
+    fold_scorer = (
+        shared.fold_scorer.without_scores()
+    )  # tasks that run in one process share `shared`
 
     def score_fold(_: int, place: int, K: np.ndarray, paths: FoldPaths) -> None:
         fold_scorer(kernel, folds[place], K, paths)

@@ -43,7 +43,7 @@ class Family:
     touches_part   whether it allocates more memory than it writes to
     n_parallel     number of rounds that run at the same time, on threads
     is_chain       whether a round builds on those before
-    wants          the form of the table: "codes" (labels as categories, with missing values),
+    table_form     the form of the table: "codes" (labels as categories, with missing values),
                    "filled" (no missing values) or "scaled" (indicators and standardised numbers)
     is_fast        whether probes use fewer rounds
     """
@@ -54,7 +54,7 @@ class Family:
     touches_part: bool = False
     n_parallel: int = 1
     is_chain: bool = False
-    wants: str = "scaled"
+    table_form: str = "scaled"
     is_fast: bool = False
 
     @property
@@ -91,7 +91,7 @@ def family_of(estimator: Any) -> Family:
         touches_part=touches_part,
         n_parallel=_n_parallel(final, name),
         is_chain=rounds_name is not None and not _has_independent_members(name),
-        wants=_wants(final, name),
+        table_form=_table_form(final, name),
     )
 
 
@@ -131,7 +131,7 @@ def _rounds_name(final: Any) -> str | None:
     return name if isinstance(rounds, (int, np.integer)) else None
 
 
-def _wants(final: Any, name: str) -> str:
+def _table_form(final: Any, name: str) -> str:
     if hasattr(final, "categorical_features"):
         return "codes"
     learner = _learner_of(name)

@@ -71,13 +71,13 @@ class PreparedRows(RowSource):
             return _finite_sparse(table.X, family), y, learner
         X = np.array(table.X, dtype=np.float64)
         X[np.isinf(X)] = np.nan
-        if family.wants == "codes":
+        if family.table_form == "codes":
             labels = np.flatnonzero(self.table.of_kind("label", "mixed")).tolist()
             if labels:
                 learner = final_step(learner).set_params(categorical_features=labels)
             return X, y, learner
         filled = _filled(X)
-        if family.wants == "filled":
+        if family.table_form == "filled":
             return filled, y, learner
         return _scaled(filled, table), y, learner
 
@@ -93,7 +93,7 @@ def _filled(X: np.ndarray) -> np.ndarray:
 def _finite_sparse(X: Any, family: Family) -> Any:
     data = np.where(np.isfinite(X.data), X.data, 0.0)
     X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-    if family.wants != "scaled":
+    if family.table_form != "scaled":
         return X
     largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
     return (X @ sp.diags_array(1.0 / np.where(largest > 0, largest, 1.0))).tocsr()
