@@ -1,4 +1,4 @@
-"""margrove compare: who takes part, how tables are read, what is said."""
+"""margrove compare: the learners, how tables are read, the output."""
 
 from __future__ import annotations
 

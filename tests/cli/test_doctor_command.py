@@ -70,17 +70,19 @@ def test_advice_is_that_of_commands(folder, capsys) -> None:
 def test_json_says_the_same(folder, capsys) -> None:
     code, out, _ = run("iris.csv", "--json", "--no-estimate", capsys=capsys)
     assert code == 0
-    told = json.loads(out)
-    assert told["task"] == "classification"
-    assert not told["healthy"]
-    assert {"leak", "id_column", "missing_values"} <= {own["kind"] for own in told["findings"]}
-    assert told["estimates"] == []
+    document = json.loads(out)
+    assert document["task"] == "classification"
+    assert not document["healthy"]
+    assert {"leak", "id_column", "missing_values"} <= {
+        finding["kind"] for finding in document["findings"]
+    }
+    assert document["estimates"] == []
 
 
 def test_estimates_are_shown(folder, capsys) -> None:
     code, out, _ = run("iris.csv", "--probe-seconds", "0.01", "--json", capsys=capsys)
     assert code == 0
-    names = {own["estimator"] for own in json.loads(out)["estimates"]}
+    names = {cost["estimator"] for cost in json.loads(out)["estimates"]}
     assert {"SVC", "RandomForestClassifier", "Perceptron"} <= names
     code, out, _ = run("--data", "iris", "--probe-seconds", "0.01", capsys=capsys)
     assert code == 0

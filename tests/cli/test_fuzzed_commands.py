@@ -1,4 +1,4 @@
-"""Whatever tables, model files and arguments hold: an answer, or one line that says why."""
+"""Any tables, model files and arguments give a result, or an error of one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hostile file, place or surrounding can do to a command: nothing but one line."""
+"""Hostile files, folders and environments cause only an error of one line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def place(tmp_path, model_of_table, monkeypatch):
 
 @pytest.fixture
 def fails_alone(place, refused):
-    """Run a command that must fail in one line and leave the folder as it was."""
+    """Run a command that must fail with one line and not change the folder."""
 
     def check(*arguments):
         before = {path.name: path.stat().st_size for path in place.iterdir()}
@@ -426,7 +426,7 @@ def test_nothing_depends_on_the_surroundings(place, run, tmp_path_factory) -> No
         "PYTHONHASHSEED": "7",
         "MARGROVE_CACHE_DIR": "" if cache is None else str(cache.parent),
     }
-    kept = {key: own for key, own in os.environ.items() if key in ("PATH", "NUMBA_DISABLE_JIT")}
+    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "NUMBA_DISABLE_JIT")}
     program = (
         "import sys\nfrom margrove.cli import main\n"
         "for words in (sys.argv[1:10], sys.argv[10:]):\n"

@@ -1,4 +1,4 @@
-"""margrove report: what it claims about rows, and code that can be run."""
+"""margrove report: its statements about rows, and code that can be run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns are taken for what a person would take them for."""
+"""Columns get the types that a person would give them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_given_types() -> None:
     given = {"a": "category", "b": "text", "c": "number"}
     found = describe_columns(frame, given)
     assert [(column.type, column.reason) for column in found] == [
-        (own, "as it was given") for own in given.values()
+        (type_, "as it was given") for type_ in given.values()
     ]
     assert found[0].examples == ("1", "2")
     assert describe_columns(frame, {"a": "ignored"})[0].type == "ignored"

@@ -31,7 +31,7 @@ def file_of(column: Any) -> io.BytesIO:
 
 
 class Length(pa.ExtensionType):
-    """A stranger's type, of numbers."""
+    """An extension type of numbers from another library."""
 
     def __init__(self) -> None:
         super().__init__(pa.float64(), "margrove.test.length")

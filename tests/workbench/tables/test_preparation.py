@@ -79,7 +79,7 @@ def test_numbers_are_scaled_and_filled() -> None:
     assert np.array_equal(found[:, names.index("age is missing")], np.isnan(age))
     whole = frame["n"].to_numpy().astype(float)
     assert np.allclose(found[:, names.index("n")], (whole - whole.mean()) / whole.std())
-    assert [own.type for own in preparation.columns_] == [
+    assert [column.type for column in preparation.columns_] == [
         "number", "category", "date", "text", "constant", "ignored", "number",
     ]  # fmt: skip
 

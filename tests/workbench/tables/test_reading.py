@@ -62,7 +62,7 @@ CONTENTS = {
 @pytest.mark.parametrize("ending", CONTENTS)
 def test_every_format(ending, packed, tmp_path) -> None:
     data = CONTENTS[ending]
-    data = {"": lambda own: own, ".gz": gzip.compress, ".zst": zstd}[packed](data)
+    data = {"": lambda content: content, ".gz": gzip.compress, ".zst": zstd}[packed](data)
     path = tmp_path / f"table{ending}{packed}"
     path.write_bytes(data)
     table = read_table(path)
@@ -255,7 +255,9 @@ def test_a_column_of_labels_may_have_numbers_in_it() -> None:
     doors = ["2", "3", "4", "5more"] * 10
     assert frame_of("a\n" + "\n".join(doors) + "\n")["a"].to_list() == doors
     tickets = [f"A {k}" if k % 3 else str(k) for k in range(1, 40)]
-    assert frame_of("a,b\n" + "".join(f"{own},1\n" for own in tickets))["a"].to_list() == tickets
+    assert (
+        frame_of("a,b\n" + "".join(f"{ticket},1\n" for ticket in tickets))["a"].to_list() == tickets
+    )
 
 
 def test_codes_keep_their_zeros() -> None:

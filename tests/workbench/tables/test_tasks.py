@@ -1,4 +1,4 @@
-"""What is to be predicted, from what."""
+"""The features and the target of a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_classes() -> None:
     assert task.y.tolist() == ["no", "yes"] * (N // 2)
     assert task.classes == ("no", "yes")
     assert task.ids.tolist() == [f"k{k}" for k in range(N)]
-    assert [own.type for own in task.columns] == ["number", "category"]
+    assert [column.type for column in task.columns] == ["number", "category"]
     assert task.types == {"x": "number", "colour": "category"}
     assert task.notes == ()
     assert task.n_rows == N
