@@ -626,7 +626,7 @@ def test_verbose_shows_a_bar() -> None:
 def test_rare_classes_are_spread_and_told() -> None:
     y = Y.astype("U5")
     y[:2], y[2] = "rare", "alone"
-    with pytest.warns(DataWarning, match="'alone' has 1 rows for 5 folds.*trained without it"):
+    with pytest.warns(DataWarning, match="'alone' of y has 1 row for 5 folds.*no training row"):
         found = compare(MODELS, X, y, repeats=1, random_state=0, blend=True)
     assert not found.failed
     assert set(found.ranking) == {*MODELS, *BLENDS}

@@ -292,7 +292,7 @@ def test_what_cannot_be_judged_is_refused(probabilities, y, settings, message) -
 
 def test_models_without_probabilities_are_refused() -> None:
     X, y = two_classes(60)
-    with pytest.raises(TypeError, match=r"Let margrove\.calibrate make them"):
+    with pytest.raises(TypeError, match=r"Use margrove\.calibrate to get"):
         reliability(margrove.LinearSVC().fit(X, y), X, y)
     with pytest.raises(TypeError, match="fit it with probability=True"):
         reliability(margrove.SVC().fit(X, y), X, y)

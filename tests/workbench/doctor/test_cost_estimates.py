@@ -142,7 +142,7 @@ def test_the_range_grows_with_the_distance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "exponent", "rounds_name", "rounds", "wants"),
+    ("model", "exponent", "rounds_name", "rounds", "table_form"),
     [
         (margrove.SVC(), KERNEL_EXPONENT, None, 1, "scaled"),
         (margrove.NuSVR(), KERNEL_EXPONENT, None, 1, "scaled"),
@@ -159,14 +159,14 @@ def test_the_range_grows_with_the_distance() -> None:
     ],
     ids=lambda case: type(case).__name__ if hasattr(case, "fit") else "",
 )
-def test_families(model, exponent, rounds_name, rounds, wants) -> None:
+def test_families(model, exponent, rounds_name, rounds, table_form) -> None:
     found = family_of(model)
     assert (found.exponent, found.rounds_name, found.rounds) == (exponent, rounds_name, rounds)
-    assert found.table_form == wants
+    assert found.table_form == table_form
     few, more = found.probed_rounds
     assert 1 <= few <= more <= rounds
-    hasty = found.in_haste().probed_rounds
-    assert hasty <= (few, more)
+    fewer = found.with_fewer_rounds().probed_rounds
+    assert fewer <= (few, more)
 
 
 def test_trees_that_grow_side_by_side_are_probed_side_by_side() -> None:

@@ -153,8 +153,8 @@ def _check_folds(examples: Examples, task: Task, n_folds: int) -> None:
     if counts.min() < n_folds:
         rare = classes.tolist()[int(np.argmin(counts))]
         warn(
-            f"The class {rare!r} of y has {counts.min()} rows for {n_folds} folds, so some folds "
-            "have no test row of it"
+            f"The class {rare!r} of y has {counts.min()} row{'s' if counts.min() > 1 else ''} for "
+            f"{n_folds} folds, so some folds have no test row of it"
             + (", and one has no training row of it." if counts.min() == 1 else ".")
             + " Use fewer folds if it matters.",
             stacklevel=6,
