@@ -53,7 +53,7 @@ def test_a_file_is_looked_over(name, folder, capsys) -> None:
     assert f"{name}, target 'species'" in out
     assert "150 rows, 4 columns (2 of labels); the target has 3 classes" in out
     assert "Column 'code' is the target under other names" in out
-    assert "Column 'number' has another value in each of the 150 rows" in out
+    assert "Column 'number' has a different value in each of the 150 rows" in out
     assert out.index("critical (leak)") < out.index("warning (id_column)")
 
 
@@ -64,7 +64,7 @@ def test_advice_is_that_of_commands(folder, capsys) -> None:
     assert "sklearn" not in out
     out = " ".join(run("iris.csv", "--no-estimate", capsys=capsys)[1].split())
     assert "leave it out: --ignore code." in out
-    assert "--ignore number; or, if it names the rows, say so: --id number." in out
+    assert "--ignore number; or, if it names the rows, use --id number." in out
 
 
 def test_json_says_the_same(folder, capsys) -> None:

@@ -48,7 +48,9 @@ def test_machines_get_probabilities_by_calibration(learner, folder, run) -> None
 
 def test_numbers_have_no_probabilities(tmp_path, refused) -> None:
     arguments = ("--data", "diabetes", "--learner", "tree", "--calibrate", "--quiet")
-    assert "for classes" in refused("fit", *arguments, "-o", tmp_path / "m.margrove")
+    assert "--calibrate needs a classification" in refused(
+        "fit", *arguments, "-o", tmp_path / "m.margrove"
+    )
 
 
 def test_columns_are_found_by_name(folder, run, iris_frame) -> None:
@@ -154,7 +156,7 @@ def test_a_file_that_is_there_stays_unless_forced(folder, run, refused) -> None:
 def test_a_model_file_that_is_none(folder, refused) -> None:
     assert "not" in refused("predict", "iris.csv", "iris.csv", "--quiet")
     assert "does not exist" in refused("predict", "gone.margrove", "iris.csv", "--quiet")
-    assert "Say which rows" in refused("predict", "iris.csv", "--quiet")
+    assert "Give the rows" in refused("predict", "iris.csv", "--quiet")
 
 
 def test_standard_input(folder) -> None:

@@ -81,7 +81,7 @@ def test_probabilities_of_a_machine_are_shown_if_asked_for(folder, run, refused)
     assert "LinearSVC predicts" in page
     assert "could not be made" not in page
     assert "--calibrate" in code_in(page, "On the command line")
-    assert "classes" in refused(
+    assert "--calibrate needs a classification" in refused(
         "report", "--data", "diabetes", *machine[:-3], "--calibrate", "--quiet"
     )
 

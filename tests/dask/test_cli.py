@@ -171,5 +171,5 @@ def test_a_cluster_of_this_machine(run):
         "--cluster", "local:2", "--learner", "forest", "-o", "m.margrove",
     )  # fmt: skip
     assert code == 0, err
-    assert "A cluster of this machine: 2 workers" in err
+    assert "A cluster on this machine: 2 workers" in err
     assert "accuracy" in out
