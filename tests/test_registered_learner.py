@@ -14,7 +14,8 @@ import pytest
 import margrove
 from margrove.cli import main
 from margrove.exceptions import ModelFileError, UnsavableModelError
-from margrove.select.compare.contestants import default_models
+from margrove.select.compare.compared_models import default_models
+from margrove.select.errors import InvalidRequestError
 from margrove.select.learners import (
     LEARNERS,
     Learner,
@@ -26,7 +27,6 @@ from margrove.select.learners import (
     unregister_learner,
 )
 from margrove.select.learners.registry import MODULES_VARIABLE
-from margrove.select.refusals import InvalidRequestError
 from margrove.studio.learners.registry import LEARNERS as OFFERS
 from margrove.workbench.doctor.costs.families import family_of, learners_for
 from margrove.workbench.workflow import compared_learners
@@ -112,7 +112,7 @@ def test_it_is_in_every_list(module) -> None:
     assert "nearest-means" not in compared_learners("regression")
     assert "NearestMeans" in default_models("classification", np.ones((3, 2)))
     assert cls in [type(own) for own in learners_for("classification")]
-    assert family_of(cls()).wants == "scaled"
+    assert family_of(cls()).table_form == "scaled"
     assert "| `nearest-means` | nearest class means | `NearestMeans` | |" in learners_table()
     told = OFFERS["NearestMeans"].as_dict()
     assert (told["title"], told["task"]) == ("Nearest means", "classification")
@@ -218,7 +218,7 @@ def test_entries_that_are_refused(changes, message) -> None:
 
 
 def test_margroves_own_stay() -> None:
-    with pytest.raises(ValueError, match="stays"):
+    with pytest.raises(ValueError, match="cannot be removed"):
         unregister_learner("svm")
     with pytest.raises(InvalidRequestError, match="There is no learner 'bayes'"):
         learner_named("bayes")

@@ -1,4 +1,4 @@
-"""Raw tables: reading files, what their columns hold, and a preparation that is learnt."""
+"""Raw tables: reading files, types of columns, and preparation for learners."""
 
 from __future__ import annotations
 

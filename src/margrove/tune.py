@@ -1,9 +1,9 @@
 """Tuning: regularisation paths, grids and cross-validation that share their work.
 
 SVCCV, SVRCV, LinearSVCCV    machines that choose their own C and gamma
-GridSearchCV                 scikit-learn's, which shares work where machines of ours are tuned
-svm_path                     the machines of ascending C
-autotune                     for every family what is cheap and right, and why
+GridSearchCV                 scikit-learn's grid search, faster for margrove's machines
+svm_path                     kernel machines of ascending C
+autotune                     one call that chooses the main parameters of an estimator
 """
 
 from margrove.select.autotune import autotune

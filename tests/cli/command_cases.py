@@ -1,4 +1,4 @@
-"""Command lines that nobody would write: tables, model files and arguments, bent by a seed."""
+"""Random command lines: tables, model files and arguments that are damaged by a seed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 def good_table(task: str = "classification", n_rows: int = 24) -> str:
-    """Numbers with a gap, categories, dates and an id; the last column is to be predicted."""
+    """Numbers with a missing value, categories, dates and an id; the last column is the target."""
     lines = ["id,a,b,kind,day,y"]
     for k in range(n_rows):
         gap = "" if k % 7 == 3 else f"{(k * 37 % 19) / 4}"
@@ -81,14 +81,14 @@ def good_table(task: str = "classification", n_rows: int = 24) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A folder's files and a command line in it."""
+    """The files of a folder, and a command line that runs in it."""
 
     arguments: tuple[str, ...]
     files: dict[str, bytes]
 
 
 def case_of(seed: int, models: Sequence[bytes]) -> Case:
-    """The case of a seed; `models` are good model files, of which some are bent, too."""
+    """The case of a seed; `models` are valid model files, some of which get damaged."""
     chance = random.Random(seed)
     template = COMMANDS[chance.choice(list(COMMANDS))]
     table_name, table = _table(chance)
@@ -131,7 +131,7 @@ def _other_cell(text: str, chance: random.Random) -> str:
 
 
 def _other_column(text: str, chance: random.Random) -> str:
-    """All cells of a column, by a rule of few values: constant, or all different."""
+    """All cells of a column by a simple rule: constant, or all different."""
     place = chance.randrange(6)
     choices = chance.sample(CELLS, chance.choice((1, 2, 8)))
     lines = text.split("\n")
@@ -144,7 +144,7 @@ def _other_column(text: str, chance: random.Random) -> str:
 
 
 def _odd_column(text: str, chance: random.Random) -> str:
-    """A column that can be read, of values that are hard on what comes after."""
+    """A column that can be read, with values that are difficult for later steps."""
     rows = list(csv.reader(io.StringIO(text, newline="")))
     place, values = chance.randrange(6), chance.choice(COLUMNS)
     for k, row in enumerate(rows[1:]):

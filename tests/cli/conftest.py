@@ -1,4 +1,4 @@
-"""What tests of the command line share."""
+"""Fixtures of the tests of the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(capsys):
 
 @pytest.fixture
 def refused(run):
-    """Run a command line that is wrong; gives the one line it prints."""
+    """Run a wrong command line; returns the one line that it prints."""
 
     def run_wrong(*arguments):
         code, out, err = run(*arguments)

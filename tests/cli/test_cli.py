@@ -81,7 +81,7 @@ def test_an_interrupt_is_exit_code_130(run, monkeypatch) -> None:
 def test_signals_end_a_fit(number, code, tmp_path) -> None:
     done = run_with_signals(ENDLESS, number=number, cwd=tmp_path)
     assert done.returncode == code
-    assert re.fullmatch(r"margrove: (interrupted|told to end)", done.stderr.strip()), done.stderr
+    assert re.fullmatch(r"margrove: (interrupted|terminated)", done.stderr.strip()), done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

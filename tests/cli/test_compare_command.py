@@ -1,4 +1,4 @@
-"""margrove compare: who takes part, how tables are read, what is said."""
+"""margrove compare: the learners, how tables are read, the output."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def bad_files(folder):
         (["--folds", "1"], "folds"),
         (["--folds", "2", "--test-size", "0.5"], "not both"),
         (["constant.csv", "--data", "iris"], "not both"),
-        (["--data", "iris", "--type", "x=colour"], "--type takes COLUMN=TYPE"),
+        (["--data", "iris", "--type", "x=colour"], "--type needs COLUMN=TYPE"),
         (["--data", "iris", "--score", "beauty"], "beauty"),
         (["--data", "iris", "--score", "f1_macro", "--test-size", "0.5"], "Use --folds"),
         (["--data", "diabetes", "--learner", "perceptron"], "no perceptron for regression"),

@@ -53,34 +53,36 @@ def test_a_file_is_looked_over(name, folder, capsys) -> None:
     assert f"{name}, target 'species'" in out
     assert "150 rows, 4 columns (2 of labels); the target has 3 classes" in out
     assert "Column 'code' is the target under other names" in out
-    assert "Column 'number' has another value in each of the 150 rows" in out
+    assert "Column 'number' has a different value in each of the 150 rows" in out
     assert out.index("critical (leak)") < out.index("warning (id_column)")
 
 
 def test_advice_is_that_of_commands(folder, capsys) -> None:
     code, out, _ = run("--no-estimate", capsys=capsys)
     assert code == 0
-    assert "scale columns by themselves" in " ".join(out.split())
+    assert "scale columns automatically" in " ".join(out.split())
     assert "sklearn" not in out
     out = " ".join(run("iris.csv", "--no-estimate", capsys=capsys)[1].split())
     assert "leave it out: --ignore code." in out
-    assert "--ignore number; or, if it names the rows, say so: --id number." in out
+    assert "--ignore number; or, if it names the rows, use --id number." in out
 
 
 def test_json_says_the_same(folder, capsys) -> None:
     code, out, _ = run("iris.csv", "--json", "--no-estimate", capsys=capsys)
     assert code == 0
-    told = json.loads(out)
-    assert told["task"] == "classification"
-    assert not told["healthy"]
-    assert {"leak", "id_column", "missing_values"} <= {own["kind"] for own in told["findings"]}
-    assert told["estimates"] == []
+    document = json.loads(out)
+    assert document["task"] == "classification"
+    assert not document["healthy"]
+    assert {"leak", "id_column", "missing_values"} <= {
+        finding["kind"] for finding in document["findings"]
+    }
+    assert document["estimates"] == []
 
 
 def test_estimates_are_shown(folder, capsys) -> None:
     code, out, _ = run("iris.csv", "--probe-seconds", "0.01", "--json", capsys=capsys)
     assert code == 0
-    names = {own["estimator"] for own in json.loads(out)["estimates"]}
+    names = {cost["estimator"] for cost in json.loads(out)["estimates"]}
     assert {"SVC", "RandomForestClassifier", "Perceptron"} <= names
     code, out, _ = run("--data", "iris", "--probe-seconds", "0.01", capsys=capsys)
     assert code == 0
@@ -126,7 +128,7 @@ def test_hardly_any_table_is_a_finding(name, found, folder, capsys) -> None:
         (["missing.csv"], "does not exist"),
         (["iris.csv", "--target", "nope"], "no column 'nope'.*columns are number, length"),
         (["iris.csv", "--task", "clustering"], "clustering"),
-        (["iris.csv", "--task", "regression"], "holds labels"),
+        (["iris.csv", "--task", "regression"], "contains labels"),
         (["iris.csv", "--folds", "1"], "folds"),
         (["iris.csv", "--probe-seconds", "0"], "probe-seconds"),
         (["--data", "nope"], "no built-in data set 'nope'"),

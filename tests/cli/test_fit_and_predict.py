@@ -48,7 +48,9 @@ def test_machines_get_probabilities_by_calibration(learner, folder, run) -> None
 
 def test_numbers_have_no_probabilities(tmp_path, refused) -> None:
     arguments = ("--data", "diabetes", "--learner", "tree", "--calibrate", "--quiet")
-    assert "for classes" in refused("fit", *arguments, "-o", tmp_path / "m.margrove")
+    assert "--calibrate needs a classification" in refused(
+        "fit", *arguments, "-o", tmp_path / "m.margrove"
+    )
 
 
 def test_columns_are_found_by_name(folder, run, iris_frame) -> None:
@@ -104,7 +106,7 @@ def test_parameters_are_literals(folder, run, refused) -> None:
     assert run(*tree, "-o", "m.margrove", "--param", "max_depth=1")[0] == 0
     assert margrove.load("m.margrove")[-1].max_depth == 1
     evil = "max_depth=__import__('os').system('touch evil')"
-    assert "takes a number, a word" in refused(*tree, "-o", "n.margrove", "--param", evil)
+    assert "must be a number, a word" in refused(*tree, "-o", "n.margrove", "--param", evil)
     assert not (folder / "evil").exists()
     assert "has no parameter 'C'" in refused(*tree, "-o", "n.margrove", "--param", "C=1")
     assert "NAME=VALUE" in refused(*tree, "-o", "n.margrove", "--param", "C")
@@ -145,16 +147,16 @@ def test_a_file_that_is_there_stays_unless_forced(folder, run, refused) -> None:
     assert run(*tree, "--param", "max_depth=1", "--force")[0] == 0
     assert (folder / "m.margrove").read_bytes() != before
     wrong = ("predict", "m.margrove", "iris.csv", "--quiet", "--force", "-o")
-    assert "is what is read from" in refused(*wrong, "iris.csv")
+    assert "is an input of the command" in refused(*wrong, "iris.csv")
     assert "no folder" in refused(*wrong, "nowhere/p.csv")
-    assert "should end with" in refused(*wrong, "p.xlsx")
+    assert "must end with" in refused(*wrong, "p.xlsx")
     assert "is a directory" in refused(*FIT, "--learner", "tree", "-o", str(folder))
 
 
 def test_a_model_file_that_is_none(folder, refused) -> None:
     assert "not" in refused("predict", "iris.csv", "iris.csv", "--quiet")
     assert "does not exist" in refused("predict", "gone.margrove", "iris.csv", "--quiet")
-    assert "Say which rows" in refused("predict", "iris.csv", "--quiet")
+    assert "Give the rows" in refused("predict", "iris.csv", "--quiet")
 
 
 def test_standard_input(folder) -> None:

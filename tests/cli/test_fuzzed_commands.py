@@ -1,4 +1,4 @@
-"""Whatever tables, model files and arguments hold: an answer, or one line that says why."""
+"""Any tables, model files and arguments give a result, or an error of one line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check(seed, models, folder, capsys, monkeypatch) -> None:
     story = f"seed {seed}: {case.arguments!r} ended with {code}\n{out[-500:]}\n{err[-1000:]}"
     assert code in (0, 1, 2), story
     assert "Traceback" not in out + err, story
-    assert "fault of margrove" not in err, story
+    assert "bug in margrove" not in err, story
     assert "\x1b" not in out + err, story
     made = {path.name for path in folder.iterdir()} - set(case.files)
     if code == 0:

@@ -1,4 +1,4 @@
-"""What a hostile file, place or surrounding can do to a command: nothing but one line."""
+"""Hostile files, folders and environments cause only an error of one line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def place(tmp_path, model_of_table, monkeypatch):
 
 @pytest.fixture
 def fails_alone(place, refused):
-    """Run a command that must fail in one line and leave the folder as it was."""
+    """Run a command that must fail with one line and not change the folder."""
 
     def check(*arguments):
         before = {path.name: path.stat().st_size for path in place.iterdir()}
@@ -123,7 +123,7 @@ def test_limits_are_told_without_python(limit, place, fails_alone, monkeypatch) 
     monkeypatch.setattr("margrove.workbench.tables.read.reading.ReadLimits", lambda: small)
     err = fails_alone("compare", "table.csv", "--quiet")
     assert "ReadLimits" not in err
-    assert re.search(r"at most 2 are (read|taken)", err)
+    assert re.search(r"at most 2 are (read|allowed)", err)
 
 
 def test_delimiters_and_decimal_commas_are_said(place, run) -> None:
@@ -157,7 +157,7 @@ def test_damaged_and_nested_parquet(place, fails_alone) -> None:
         assert f"{name}.parquet" in fails_alone("compare", f"{name}.parquet", "--quiet")
     pl.DataFrame({"a": [[1], [2]], "y": ["p", "q"]}).write_parquet("lists.parquet")
     err = fails_alone("compare", "lists.parquet", "--quiet")
-    assert "column 'a' holds list values" in err
+    assert "column 'a' contains list values" in err
     assert "--type a=ignored" in err
 
 
@@ -174,7 +174,7 @@ def test_targets_of_which_nothing_follows(place, fails_alone, run) -> None:
     frame.with_columns(copy=pl.col("y")).write_csv("leak.csv")
     code, _, err = run("fit", "leak.csv", "--target", "y", "--learner", "tree", "-o", "m.margrove")
     assert code == 0
-    assert "'copy' says the same as the target 'y'" in err
+    assert "'copy' determines the target 'y'" in err
 
 
 @pytest.mark.parametrize(("labels", "shown"), [(("true", "false"), "true"), (("1", "0"), "1")])
@@ -193,7 +193,7 @@ def test_too_few_rows_to_test_or_to_tune_with(place, fails_alone, run) -> None:
     (place / "few.csv").write_text(good_table("regression", 4))
     assert "is one row" in fails_alone("fit", "few.csv", *TREE, "--task", "regression")
     (place / "rare.csv").write_text(good_table() + "r99,1,1,red,2024-01-15,maybe\n")
-    assert "two rows of each class" in fails_alone("tune", "rare.csv", *TREE)
+    assert "two training rows of each class" in fails_alone("tune", "rare.csv", *TREE)
     fit = ("fit", "table.csv", *TREE, "--tune", "--test-size", "0", "-o", "m.margrove", "--json")
     found = json.loads(run(*fit)[1])
     assert found["score"] is None
@@ -385,7 +385,7 @@ def test_a_file_that_is_there_or_is_read_stays(command, place, fails_alone) -> N
     assert "--force" in fails_alone(*words, output)
     assert (place / output).read_text() == "mine"
     if command != "datasets":
-        assert "is what is read from" in fails_alone(
+        assert "is an input of the command" in fails_alone(
             *words[:-1], "--force", "--output", "table.csv"
         )
 
@@ -398,7 +398,7 @@ def test_a_fault_of_our_own_is_one_line(place, run, monkeypatch) -> None:
     monkeypatch.delenv("MARGROVE_TRACEBACK", raising=False)
     code, _, err = run("fit", "table.csv", *TREE)
     assert (code, err.count("\n")) == (1, 1)
-    assert "a fault of margrove's own (KeyError" in err
+    assert "a bug in margrove (KeyError" in err
     monkeypatch.setenv("MARGROVE_TRACEBACK", "1")
     with pytest.raises(KeyError):
         run("fit", "table.csv", *TREE)
@@ -426,7 +426,7 @@ def test_nothing_depends_on_the_surroundings(place, run, tmp_path_factory) -> No
         "PYTHONHASHSEED": "7",
         "MARGROVE_CACHE_DIR": "" if cache is None else str(cache.parent),
     }
-    kept = {key: own for key, own in os.environ.items() if key in ("PATH", "NUMBA_DISABLE_JIT")}
+    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "NUMBA_DISABLE_JIT")}
     program = (
         "import sys\nfrom margrove.cli import main\n"
         "for words in (sys.argv[1:10], sys.argv[10:]):\n"

@@ -1,4 +1,4 @@
-"""Text that a spreadsheet would run is guarded, numbers are left alone, and it can be undone."""
+"""Texts that a spreadsheet would run are guarded, numbers are not, and it can be undone."""
 
 from __future__ import annotations
 

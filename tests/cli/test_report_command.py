@@ -1,4 +1,4 @@
-"""margrove report: what it claims about rows, and code that can be run."""
+"""margrove report: its statements about rows, and code that can be run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_probabilities_of_a_machine_are_shown_if_asked_for(folder, run, refused)
     assert "LinearSVC predicts" in page
     assert "could not be made" not in page
     assert "--calibrate" in code_in(page, "On the command line")
-    assert "classes" in refused(
+    assert "--calibrate needs a classification" in refused(
         "report", "--data", "diabetes", *machine[:-3], "--calibrate", "--quiet"
     )
 
@@ -90,7 +90,7 @@ def test_rows_that_a_model_has_learnt_are_not_called_unseen(folder, run, iris_fr
     fit = ("fit", "iris.csv", "--learner", "tree", "--id", "flower", "-o", "m.margrove")
     assert run(*fit, "--quiet")[0] == 0
     _, _, err = run("report", "iris.csv", "--model", "m.margrove")
-    assert "has learnt from these rows" in err
+    assert "was trained on these rows" in err
     assert "it has not seen" not in (folder / "iris.html").read_text()
     iris_frame[::3].write_csv("others.csv")
     _, _, err = run("report", "others.csv", "--model", "m.margrove")

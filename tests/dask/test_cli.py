@@ -133,7 +133,7 @@ def test_what_a_cluster_does_not_do_is_said_plainly(fit, arguments, message):
 
 
 def test_files_that_are_not_there_or_mixed(fit):
-    assert "No file is called" in fit("none*.parquet", "--quiet")[2]
+    assert "No file matches" in fit("none*.parquet", "--quiet")[2]
     assert "all .parquet or all .csv. Got .csv, .parquet" in fit("big*", "--quiet")[2]
 
 
@@ -171,5 +171,5 @@ def test_a_cluster_of_this_machine(run):
         "--cluster", "local:2", "--learner", "forest", "-o", "m.margrove",
     )  # fmt: skip
     assert code == 0, err
-    assert "A cluster of this machine: 2 workers" in err
+    assert "A cluster on this machine: 2 workers" in err
     assert "accuracy" in out

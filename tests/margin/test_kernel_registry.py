@@ -19,7 +19,7 @@ from margrove.cli.options import learner_options, parsed_parameters
 from margrove.exceptions import InvalidDataError, ModelFileError, UnsavableModelError
 from margrove.margin.kernels import KERNELS, DotKernel, KernelParameter
 from margrove.margin.kernels.registry import kernel_table, tuned_widths
-from margrove.select.refusals import InvalidRequestError
+from margrove.select.errors import InvalidRequestError
 from margrove.studio.learners.registry import LEARNERS
 from margrove.workbench.workflow import make_learner
 

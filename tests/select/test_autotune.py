@@ -1,4 +1,4 @@
-"""What autotune chooses is what brute force over the same settings and folds would choose."""
+"""autotune chooses what a brute-force search over the same settings and folds chooses."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ SEARCHES = [
 @pytest.mark.parametrize(
     ("estimator", "settings", "scoring", "one_standard_error"),
     SEARCHES,
-    ids=[f"{type(own[0]).__name__}-{k}" for k, own in enumerate(SEARCHES)],
+    ids=[f"{type(case[0]).__name__}-{k}" for k, case in enumerate(SEARCHES)],
 )
 @pytest.mark.sampled(10)
 @pytest.mark.sampled(4)
@@ -133,13 +133,13 @@ def test_curve_and_choice_are_those_of_brute_force(
     tuned = autotune(estimator, X, y, cv=folds, random_state=7, **settings)
     found = tuned.tuning_
     # the twin stops by itself no earlier, and draws the same
-    own = {
+    settings = {
         name: value for name, value in found.parameters.items() if name not in found.candidates[0]
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of perceptrons that go on for ever
         scores, errors, by_fold = brute_force(
-            clone(estimator).set_params(**own), X, y, found.candidates, folds, scoring
+            clone(estimator).set_params(**settings), X, y, found.candidates, folds, scoring
         )
     assert found.scoring == scoring
     assert np.allclose(found.scores, scores, rtol=1e-5, atol=1e-9)
@@ -160,7 +160,9 @@ def test_curve_and_choice_are_those_of_brute_force(
 
 
 def test_every_kind_of_estimator_is_tuned() -> None:
-    for cls in (own.estimator_class for learner in LEARNERS.values() for own in learner.estimators):
+    for cls in (
+        entry.estimator_class for learner in LEARNERS.values() for entry in learner.estimators
+    ):
         y, folds = data_for(cls())
         tuned = autotune(cls(), X[:, :2], y, cv=folds, max_estimators=4, max_time=1e-9)
         assert type(tuned) is cls
@@ -231,14 +233,14 @@ def test_other_scores_and_settings_of_forests() -> None:
         RandomForestClassifier(random_state=0), X, WORDS, scoring="neg_log_loss", rule="best",
         also={"min_samples_leaf": [3, 10]}, max_estimators=50,
     ).tuning_  # fmt: skip
-    assert [own.get("min_samples_leaf") for own in found.candidates] == [None, 3, 10]
+    assert [tried.get("min_samples_leaf") for tried in found.candidates] == [None, 3, 10]
     assert found.chosen == int(np.argmax(found.scores))
     forest = RandomForestClassifier(50, random_state=0, oob_score=True, min_samples_leaf=3)
     given = forest.fit(X, WORDS).oob_decision_function_
-    own = given[np.arange(150), (WORDS == "yes").astype(int)]
-    assert found.scores[1] == pytest.approx(np.log(np.maximum(own, EPS)).mean(), rel=1e-10)
+    of_truth = given[np.arange(150), (WORDS == "yes").astype(int)]
+    assert found.scores[1] == pytest.approx(np.log(np.maximum(of_truth, EPS)).mean(), rel=1e-10)
     usual = autotune(RandomForestClassifier(), X, WORDS, max_estimators=50, random_state=0).tuning_
-    assert [own.get("max_features") for own in usual.candidates] == [None, 1, 4]
+    assert [tried.get("max_features") for tried in usual.candidates] == [None, 1, 4]
 
 
 def test_without_bags_forests_are_cross_validated() -> None:
@@ -249,7 +251,7 @@ def test_without_bags_forests_are_cross_validated() -> None:
     ):
         found = autotune(estimator, X, WORDS, cv=OF_CLASSES, max_estimators=100).tuning_
         assert found.measured_by == "cross-validation"
-        named = [{f"{prefix}{name}": v for name, v in own.items()} for own in found.candidates]
+        named = [{f"{prefix}{name}": v for name, v in tried.items()} for tried in found.candidates]
         scores, errors, _ = brute_force(estimator, X, WORDS, named, OF_CLASSES, "accuracy")
         assert np.allclose(found.scores, scores)
         assert np.allclose(found.standard_errors, errors)
@@ -281,7 +283,7 @@ class Leaky(TransformerMixin, BaseEstimator):
         (HistGradientBoostingClassifier(), {"max_estimators": 6, "scoring": "accuracy"}),
         (SVC(), {"max_time": 1e-9}),
     ],
-    ids=lambda own: type(own).__name__,
+    ids=lambda estimator: type(estimator).__name__,
 )
 def test_pipelines_are_cross_validated_as_a_whole(last, settings) -> None:
     pipeline = make_pipeline(Leaky(), make_pipeline(StandardScaler(), last))
@@ -289,13 +291,13 @@ def test_pipelines_are_cross_validated_as_a_whole(last, settings) -> None:
     found = tuned.tuning_
     prefix = f"pipeline__{type(last).__name__.lower()}__"
     assert all(name.startswith(prefix) for name in found.parameters)
-    own = {
+    settings = {
         name: v
         for name, v in found.parameters.items()
         if name[len(prefix) :] not in found.candidates[0]
     }
     named = [{f"{prefix}{name}": v for name, v in c.items()} for c in found.candidates]
-    twin = clone(pipeline).set_params(**own)
+    twin = clone(pipeline).set_params(**settings)
     scores, *_ = brute_force(twin, X, WORDS, named, OF_CLASSES, "accuracy")
     assert np.allclose(found.scores, scores, atol=1e-9)
     assert not hasattr(pipeline.steps[0][1], "X_")
@@ -424,7 +426,7 @@ def test_a_number_of_folds_shuffles_by_the_seed() -> None:
 @pytest.mark.parametrize(
     "estimator",
     [ExtraTreesClassifier(), HistGradientBoostingClassifier(), LinearSVC(), Perceptron()],
-    ids=lambda own: type(own).__name__,
+    ids=lambda estimator: type(estimator).__name__,
 )
 def test_threads_change_nothing(estimator) -> None:
     one, two = (
@@ -474,7 +476,7 @@ def test_time_that_is_up_ends_the_search_and_is_told() -> None:
     assert found.tuning_.candidates[-1] == {"max_iter": 100}
     assert "the time was up" in str(found.tuning_)
     found = autotune(RandomForestClassifier(), X, WORDS, max_time=1e-9)
-    assert [own["n_estimators"] for own in found.tuning_.candidates] == [50]
+    assert [tried["n_estimators"] for tried in found.tuning_.candidates] == [50]
     assert "because the time was up" in str(found.tuning_)
 
 
@@ -526,7 +528,7 @@ def test_a_nu_that_is_not_feasible_never_wins() -> None:
 def test_a_price_at_the_end_of_the_path_is_told() -> None:
     found = autotune(LinearSVC(), X, WORDS, scoring=lambda model, X, y: model.C).tuning_
     assert found.score == 1000
-    assert "the last that was tried" in str(found)
+    assert "at the end of the range" in str(found)
 
 
 def test_the_grid_grows_where_the_best_is_at_its_end() -> None:
@@ -535,11 +537,11 @@ def test_the_grid_grows_where_the_best_is_at_its_end() -> None:
         SVC(), sp.csr_array(thinned), WORDS, cv=OF_CLASSES,
         scoring=lambda model, X, y: -model.C * model.gamma,
     ).tuning_  # fmt: skip
-    assert {own["C"] for own in found.candidates} == {0.001, 0.01, 0.1, 1, 10, 100}
+    assert {tried["C"] for tried in found.candidates} == {0.001, 0.01, 0.1, 1, 10, 100}
     assert found.chosen == 0
     assert found.candidates[0]["C"] == 0.001
     usual = 1 / (4 * thinned.var())
-    assert max(own["gamma"] for own in found.candidates) == pytest.approx(10 * usual, rel=1e-3)
+    assert max(tried["gamma"] for tried in found.candidates) == pytest.approx(10 * usual, rel=1e-3)
 
 
 def test_what_was_done_is_told(capsys) -> None:
@@ -616,7 +618,7 @@ def test_quick_scores_are_those_of_scikit_learn(name, is_weighted) -> None:
         ({"scoring": lambda model, X, y: np.nan}, ValueError, "No setting could be scored"),
         (
             {"scoring": lambda model, X, y: 1.0, "sample_weight": np.ones(150)}, ValueError,
-            "takes none",
+            "does not take it",
         ),
         ({"scoring": "neg_log_loss"}, ValueError, "needs probabilities, and LinearSVC has none"),
         ({"cv": 1}, ValueError, "cv must be a number of folds from 2"),
@@ -627,10 +629,10 @@ def test_quick_scores_are_those_of_scikit_learn(name, is_weighted) -> None:
             ValueError, "holds out no row of positive weight",
         ),
         ({"rule": "least"}, ValueError, "rule"),
-        ({"also": {"depth": [1]}}, ValueError, "'depth', which is no parameter of LinearSVC"),
+        ({"also": {"depth": [1]}}, ValueError, "'depth', which is not a parameter of LinearSVC"),
         ({"also": {"loss": "hinge"}}, ValueError, "must be a list of values. Got 'hinge'"),
         ({"also": {"loss": []}}, ValueError, "is empty"),
-        ({"also": {"C": [1]}}, ValueError, "also has 'C', which autotune chooses anyway"),
+        ({"also": {"C": [1]}}, ValueError, "also has 'C', which autotune chooses itself"),
         ({"also": ["loss"]}, ValueError, "also"),
         ({"max_estimators": 0}, ValueError, "max_estimators"),
         ({"max_estimators": True}, ValueError, "max_estimators"),
@@ -645,7 +647,7 @@ def test_arguments_that_make_no_sense_are_refused(settings, error, message) -> N
 
 
 def test_estimators_that_are_not_known_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"Got LogisticRegression: sklearn.*GridSearchCV"):
+    with pytest.raises(TypeError, match=r"Got LogisticRegression: .*GridSearchCV"):
         autotune(LogisticRegression(), X, WORDS)
     with pytest.raises(TypeError, match="Got OneClassSVM"):
         autotune(OneClassSVM(), X, WORDS)
@@ -662,7 +664,7 @@ def test_estimators_that_are_not_known_are_refused() -> None:
     with pytest.raises(ValueError, match="inconsistent numbers"):
         autotune(LinearSVC(), X, WORDS[:9])
     weight = np.ones(150)
-    with pytest.raises(ValueError, match="but neg_max_error takes none"):
+    with pytest.raises(ValueError, match="scoring=neg_max_error does not take it"):
         autotune(LinearSVR(), X, NUMBERS, scoring="neg_max_error", sample_weight=weight)
-    with pytest.raises(ValueError, match="too few rows out of bag"):
+    with pytest.raises(ValueError, match="too few out-of-bag rows"):
         autotune(RandomForestRegressor(max_samples=1.0), X[:2], NUMBERS[:2], max_estimators=1)

@@ -1,4 +1,4 @@
-"""Blends are what scikit-learn's own classes make of the same folds, and selection is the paper's.
+"""Blends equal scikit-learn's own classes on the same folds, and selection follows the paper.
 
 All our classifiers and regressors can be members, whatever the labels and the table.
 """
@@ -131,7 +131,7 @@ REGRESSORS = {"flat": Ridge(1e3), "line": LinearRegression(), "neighbours": KNei
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_fitted_blends_are_what_their_clones_become(task, weighted) -> None:
-    """A clone has nothing of ours in it: its fit is scikit-learn's, with the same folds."""
+    """The fit of a clone is scikit-learn's, with the same folds."""
     if task == "classification":
         members = CLASSIFIERS | {"neighbours": margrove.DecisionTreeClassifier(max_depth=2)}
         y, kinds, scorer = NAMES, (VotingClassifier, StackingClassifier), ACCURACY
@@ -151,10 +151,10 @@ def test_fitted_blends_are_what_their_clones_become(task, weighted) -> None:
                     assert np.array_equal(found, wanted)
                 else:
                     assert found == pytest.approx(wanted, rel=1e-6, abs=1e-9)
-        for own, estimator in zip(blend.model.estimators_, blend.model.estimators, strict=True):
-            check_is_fitted(own)
-            assert type(own) is type(estimator[1])
-            assert blend.model.named_estimators_[estimator[0]] is own
+        for fitted, estimator in zip(blend.model.estimators_, blend.model.estimators, strict=True):
+            check_is_fitted(fitted)
+            assert type(fitted) is type(estimator[1])
+            assert blend.model.named_estimators_[estimator[0]] is fitted
             with pytest.raises(margrove.exceptions.NotFittedError):
                 check_is_fitted(estimator[1])
 
@@ -183,7 +183,7 @@ def test_members_without_probabilities_vote_by_hand() -> None:
 
 
 def test_selection_heeds_the_score_that_is_asked_for() -> None:
-    """By accuracy the sure one wins, by likelihood the modest one."""
+    """The confident model wins by accuracy, the cautious one by likelihood."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 1))
     y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
@@ -233,7 +233,7 @@ def test_a_class_that_cannot_be_held_out_stays_in_training(grouped) -> None:
 
 
 def test_groups_are_kept_together_inside() -> None:
-    """Rows of a group are copies: a nearest neighbour in another fold would give them away."""
+    """Rows of a group are copies: in different folds, a nearest neighbour would know them."""
     groups = np.repeat(np.arange(30), 3)
     X = np.random.default_rng(0).normal(size=(30, 2))[groups]
     y = np.random.default_rng(1).integers(2, size=30)[groups]
@@ -249,7 +249,7 @@ def test_groups_are_kept_together_inside() -> None:
 
 
 class Seen(ClassifierMixin, BaseEstimator):
-    """Notes which rows it was fitted to; their numbers are the first column."""
+    """Records which rows it was fitted to; the first column has their numbers."""
 
     log: list[frozenset[int]] = []  # noqa: RUF012, shared by clones
 
@@ -276,13 +276,13 @@ def test_blends_of_a_fold_see_its_training_part_only() -> None:
     singles, blended = Seen.log[:10], Seen.log[10:]
     assert sorted(map(sorted, singles)) == sorted(map(sorted, training * 2))
     for k, part in enumerate(training):
-        own = blended[10 * k : 10 * (k + 1)]
-        assert all(seen <= part for seen in own)
-        assert sum(seen == part for seen in own) == 2
+        of_part = blended[10 * k : 10 * (k + 1)]
+        assert all(seen <= part for seen in of_part)
+        assert sum(seen == part for seen in of_part) == 2
 
 
 class Coin(ClassifierMixin, BaseEstimator):
-    """Answers by chance, always the same for the same row."""
+    """Predicts at random, always the same for the same row."""
 
     def __init__(self, number=0):
         self.number = number
@@ -300,7 +300,7 @@ class Coin(ClassifierMixin, BaseEstimator):
 
 
 def test_luck_in_selecting_is_not_counted_as_skill() -> None:
-    """Forty coins: what was selected looks good where it was selected, and is not."""
+    """Forty random models: the selected ones look good only on the rows of the selection."""
     X = np.arange(120.0)[:, None]
     y = np.random.default_rng(0).integers(2, size=120)
     coins = {f"coin {k}": Coin(k) for k in range(40)}
@@ -369,15 +369,15 @@ def test_our_regressors_vote_and_stack(kind, table) -> None:
     )  # fmt: skip
 
 
-def _vote_and_stack(own, other, table, y, task, voting, stacking) -> None:
-    if table == "sparse" and not takes_sparse(own):
+def _vote_and_stack(ours, other, table, y, task, voting, stacking) -> None:
+    if table == "sparse" and not takes_sparse(ours):
         pytest.skip("takes no sparse tables")
     X = {
         "array": lambda: FLOWERS,
         "frame": lambda: pd.DataFrame(FLOWERS, columns=list("abcd")),
         "sparse": lambda: sp.csr_array(FLOWERS),
     }[table]()
-    members = {"ours": own, "other": other}
+    members = {"ours": ours, "other": other}
     scorer = ACCURACY if task == "classification" else R2
     settings = BlendSettings(n_folds=2, n_rounds=3)
     with warnings.catch_warnings():
@@ -400,4 +400,4 @@ def _vote_and_stack(own, other, table, y, task, voting, stacking) -> None:
             assert np.isfinite(answer).all()
         if table == "frame":
             assert list(model.feature_names_in_) == list("abcd")
-        assert type(model.named_estimators_.get("ours", own)) is type(own)
+        assert type(model.named_estimators_.get("ours", ours)) is type(ours)

@@ -1,5 +1,7 @@
-"""Comparisons are what scikit-learn's cross-validation and the papers' tests say, in any order and
-on any number of threads, and models that fail are no reason to fail."""
+"""Comparisons agree with scikit-learn's cross-validation and the tests of the papers.
+
+The order of models and the number of threads do not matter, and models may fail.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,8 @@ from margrove.exceptions import (
 )
 from margrove.plot.drawing.canvas import class_style
 from margrove.select.compare.blending import BLENDS
+from margrove.select.compare.compared_models import default_models
 from margrove.select.compare.comparison import compare
-from margrove.select.compare.contestants import default_models
 
 mpl.use("Agg")
 
@@ -80,7 +82,7 @@ def comparison():
 
 
 def figures(found):
-    """All that does not depend on the clock."""
+    """All results that do not depend on the clock."""
     return (
         [(m.name, m.score, m.interval, m.fold_scores.tolist()) for m in found.models],
         found.pairs,
@@ -120,8 +122,8 @@ def test_pairs_are_tested_as_the_paper_says(comparison) -> None:
     for pair in comparison.pairs:
         first, second = comparison[pair.first], comparison[pair.second]
         wanted = oracle.corrected_t(first.fold_scores, second.fold_scores, 1 / 4)
-        told = (pair.difference, *pair.interval, pair.p)
-        assert told == pytest.approx(wanted)
+        found_values = (pair.difference, *pair.interval, pair.p)
+        assert found_values == pytest.approx(wanted)
         assert pair.difference >= 0
         assert pair.differs == (pair.p_adjusted < 0.05)
     adjusted = [pair.p_adjusted for pair in comparison.pairs]
@@ -158,15 +160,15 @@ def test_groups_are_never_parted() -> None:
     assert compare(cheat, copies, labels, cv=3, random_state=0)["near"].score == 1.0
     parted = compare(cheat, copies, labels, cv=3, groups=groups, random_state=0)
     assert parted["near"].score < 1.0
-    own = compare(cheat, copies, labels, cv=GroupKFold(3), groups=groups)
+    given = compare(cheat, copies, labels, cv=GroupKFold(3), groups=groups)
     wanted = cross_val_score(cheat["near"], copies, labels, cv=GroupKFold(3), groups=groups)
-    assert own["near"].fold_scores == pytest.approx(wanted)
+    assert given["near"].fold_scores == pytest.approx(wanted)
     numbers = compare(NUMBERS, copies, copies[:, 0], cv=3, groups=groups, random_state=0)
     assert numbers.n_folds == 6
 
 
 def test_weights_reach_fits_and_scores() -> None:
-    """Weights of 0 and 2 are rows that are left out and rows that are there twice."""
+    """Weights of 0 and 2 equal rows that are left out and rows that occur twice."""
     weight = RNG.integers(0, 3, size=60).astype(float)
     splits = [(np.arange(0, 30), np.arange(30, 60)), (np.arange(30, 60), np.arange(0, 30))]
     models = {"bayes": GaussianNB(), "scaled": make_pipeline(StandardScaler(), GaussianNB())}
@@ -175,8 +177,8 @@ def test_weights_reach_fits_and_scores() -> None:
         times = weight[train].astype(int), weight[test].astype(int)
         rows, tested = np.repeat(train, times[0]), np.repeat(test, times[1])
         model = GaussianNB().fit(X[rows], Y[rows])
-        own = model.predict_proba(X[tested])[np.arange(len(tested)), (Y[tested] == "yes") * 1]
-        assert found["bayes"].fold_scores[k] == pytest.approx(np.log(own).mean())
+        of_truth = model.predict_proba(X[tested])[np.arange(len(tested)), (Y[tested] == "yes") * 1]
+        assert found["bayes"].fold_scores[k] == pytest.approx(np.log(of_truth).mean())
     with pytest.warns(FitFailedWarning, match=r"near failed.*KNeighborsClassifier does not take"):
         found = compare(MODELS, X, Y, sample_weight=weight, random_state=0)
     assert found.failed[0].name == "near"
@@ -234,15 +236,17 @@ def test_a_constant_difference_has_no_nan() -> None:
             self.classes_ = np.unique(y)
             return self
 
-    def told(model, X, y):
+    def a_score(model, X, y):
         return model.score
 
-    found = compare({"a": Constant(0.3), "b": Constant(0.1)}, X, Y, scoring=told, random_state=0)
+    found = compare({"a": Constant(0.3), "b": Constant(0.1)}, X, Y, scoring=a_score, random_state=0)
     (pair,) = found.pairs
     assert pair.difference == pytest.approx(0.2)
     assert pair.p == 2.0**-9
     assert found["a"].interval == pytest.approx((0.3, 0.3))
-    text = str(compare({"a": Constant(0.3)}, X, Y, scoring=told, test="bootstrap", random_state=0))
+    text = str(
+        compare({"a": Constant(0.3)}, X, Y, scoring=a_score, test="bootstrap", random_state=0)
+    )
     assert "nan" not in str(found) + text
 
 
@@ -398,7 +402,7 @@ def test_one_model_is_told_without_rivals() -> None:
     assert found.best == "GaussianNB"
     score = found["GaussianNB"].score
     assert found.sentence == (
-        f"GaussianNB has accuracy {score:.4f}, and there is no model to compare it with."
+        f"GaussianNB has accuracy {score:.4f}, and there is no other model to compare it with."
     )
     assert "GaussianNB" in str(found)
     assert len(found.frame()) == 1
@@ -428,7 +432,7 @@ def test_a_set_of_ours_takes_mixed_tables_with_gaps() -> None:
 
 
 def test_what_targets_look_like_decides_without_models() -> None:
-    from margrove.select.compare.contestants import task_of
+    from margrove.select.compare.compared_models import task_of
 
     for y, task in (
         (["a", "b"], "classification"),
@@ -448,7 +452,7 @@ def test_what_targets_look_like_decides_without_models() -> None:
 
 
 class Fragile(ClassifierMixin, BaseEstimator):
-    """Fails where row 7 is among those to fit."""
+    """Fails if row 7 is among the training rows."""
 
     def __init__(self, error=None):
         self.error = error
@@ -492,25 +496,25 @@ def test_blends_are_made_of_those_that_are_left() -> None:
         found = compare(models, NUMBERED, Y, cv=HALVES, blend=True, refit=True)
     assert set(found.ranking) == {"bayes", "near", *BLENDS}
     assert set(found.blends) == set(BLENDS)
-    with pytest.warns(FitFailedWarning) as told:
+    with pytest.warns(FitFailedWarning) as caught:
         found = compare({"a": GaussianNB(), "b": Fragile()}, NUMBERED, Y, cv=HALVES, blend=True)
     assert found.ranking == ("a",)
-    assert len(told) == 2  # of the model, and of all blends at once
+    assert len(caught) == 2  # of the model, and of all blends at once
     assert "Only one model is left" in str(found)
 
 
 def test_scores_that_blends_cannot_have_do_not_stop_the_others() -> None:
     models = {"machine": SVC(kernel="linear"), "bayes": GaussianNB()}
-    with pytest.warns(FitFailedWarning) as told:
+    with pytest.warns(FitFailedWarning) as caught:
         found = compare(models, X, Y, cv=2, blend=True, scoring="roc_auc", random_state=0)
     assert {model.name for model in found.failed} <= set(BLENDS)
     assert {model.name for model in found.failed} == {"voting", "selection"}
-    assert len(told) == 1
+    assert len(caught) == 1
     assert {"machine", "bayes"} <= set(found.ranking)
 
 
 class Large(ClassifierMixin, BaseEstimator):
-    """Wants forty rows, which the inner folds of blends do not have."""
+    """Needs forty rows, which the inner folds of blends do not have."""
 
     def fit(self, X, y):
         if len(X) < 40:
@@ -602,10 +606,10 @@ def test_max_time_keeps_whole_folds() -> None:
         pytest.raises(ValueError, match=r"ended before 2 folds were done.*max_time"),
     ):
         compare(models, X, Y, max_time=0.15)
-    with steady_clock(), pytest.warns((ConvergenceWarning, FitFailedWarning)) as told:
+    with steady_clock(), pytest.warns((ConvergenceWarning, FitFailedWarning)) as caught:
         found = compare(models, X, Y, cv=2, max_time=0.3, blend={"n_folds": 10})
     assert set(found.ranking) == {"one", "other"}
-    assert any("ended before the blends were done" in str(w.message) for w in told)
+    assert any("ended before the blends were done" in str(w.message) for w in caught)
 
 
 def test_verbose_shows_a_bar() -> None:
@@ -622,7 +626,7 @@ def test_verbose_shows_a_bar() -> None:
 def test_rare_classes_are_spread_and_told() -> None:
     y = Y.astype("U5")
     y[:2], y[2] = "rare", "alone"
-    with pytest.warns(DataWarning, match="'alone' has 1 rows for 5 folds.*trained without it"):
+    with pytest.warns(DataWarning, match="'alone' of y has 1 row for 5 folds.*no training row"):
         found = compare(MODELS, X, y, repeats=1, random_state=0, blend=True)
     assert not found.failed
     assert set(found.ranking) == {*MODELS, *BLENDS}
@@ -676,7 +680,7 @@ def test_the_winner_is_fitted_to_all_rows() -> None:
 
 
 class Wild(RegressorMixin, BaseEstimator):
-    """Quite good, unless the first row is held out."""
+    """Good, unless the first row is held out."""
 
     def fit(self, X, y):
         self.inner_ = LinearRegression().fit(X, y)
@@ -696,7 +700,7 @@ def test_a_model_whose_scores_vary_too_much_is_not_called_as_good() -> None:
     assert found["wild"].score < found["mean"].score
     assert not found.pair("line", "wild").differs
     assert found.sentence.endswith(
-        "it differs from all others but wild. Of wild it cannot be told: scores vary too much."
+        "it differs from all others except wild. For wild it is unclear: scores vary too much."
     )
 
 
@@ -832,10 +836,10 @@ def test_pictures_of_differences(comparison) -> None:
         ({"cv": "five"}, ValueError, "cv must be a number of folds"),
         ({"cv": True}, ValueError, "cv must be a number of folds"),
         ({"cv": None}, ValueError, "cv must be a number of folds"),
-        ({"cv": RepeatedKFold(), "repeats": 3}, ValueError, "repeats=3 is for cv as a number"),
+        ({"cv": RepeatedKFold(), "repeats": 3}, ValueError, "repeats=3 needs a number of folds"),
         ({"cv": [([0, 1], [1, 2])]}, ValueError, "cv tests models on rows that they were trained"),
-        ({"cv": [([0, 1], [])]}, ValueError, "cv leaves no rows to test in fold 0"),
-        ({"cv": [([0, 1], [60])]}, ValueError, "numbers of rows from 0 to 59"),
+        ({"cv": [([0, 1], [])]}, ValueError, "cv has no rows to test in fold 0"),
+        ({"cv": [([0, 1], [60])]}, ValueError, "row indices from 0 to 59"),
         ({"repeats": 0}, ValueError, "'repeats' parameter of compare"),
         ({"scoring": "beauty"}, ValueError, "'scoring' parameter"),
         ({"scoring": ["accuracy", "f1"]}, TypeError, "scoring must be the name"),

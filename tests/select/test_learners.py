@@ -1,4 +1,4 @@
-"""The registry of learners: complete, and what the documentation says of it."""
+"""The registry of learners is complete, and the documentation agrees with it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def test_estimators_are_public_and_belong_to_one_learner(name) -> None:
     learner = LEARNERS[name]
     assert learner.name == name
     assert learner.title
-    for own in learner.estimators:
-        assert getattr(margrove, own.class_name) is own.estimator_class
-        assert learner_of_class(own.estimator_class) is learner
-        assert own.summary.endswith(".")
-        own.estimator_class(**learner.settings, **learner.table_settings)
+    for entry in learner.estimators:
+        assert getattr(margrove, entry.class_name) is entry.estimator_class
+        assert learner_of_class(entry.estimator_class) is learner
+        assert entry.summary.endswith(".")
+        entry.estimator_class(**learner.settings, **learner.table_settings)
 
 
 def test_classes_that_are_derived_count_as_their_base() -> None:
@@ -34,7 +34,7 @@ def test_classes_that_are_derived_count_as_their_base() -> None:
 
 def test_who_takes_part_where() -> None:
     def names(place, task):
-        return [own.name for own in learners_at(place, task)]
+        return [learner.name for learner in learners_at(place, task)]
 
     assert names("comparisons", "classification") == [
         "perceptron", "linear-svm", "svm", "tree", "forest", "adaboost", "boosting",

@@ -1,4 +1,4 @@
-"""Probabilities are compared with what came true, and mended from rows held out."""
+"""Probabilities are compared with observed classes, and calibrated by held-out rows."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def two_classes(n=300, seed=0, gap=1.0):
 
 
 def simulated(n, seed=0, sharpness=1.0):
-    """Probabilities that are right if sharpness is 1, too sure if it is more; what came true."""
+    """Probabilities that are right if sharpness is 1 and overconfident above; and outcomes."""
     rng = np.random.default_rng(seed)
     truth = rng.uniform(0.02, 0.98, n)
     return expit(sharpness * logit(truth)), (rng.random(n) < truth).astype(int), truth
 
 
 def small(cls):
-    """A quick classifier of each kind."""
+    """A fast classifier of each kind."""
     parameters = inspect.signature(cls).parameters
     wanted = {"n_estimators": 5, "random_state": 0, "min_samples_leaf": 5}
     settings = {name: value for name, value in wanted.items() if name in parameters}
@@ -234,8 +234,8 @@ def test_top_label_and_each_class_by_loops() -> None:
     assert found.classwise_error == pytest.approx(np.mean(each))
     frame = found.frame()
     assert set(frame["curve"]) == {"top label", "0", "1", "2"}
-    own = frame[frame["curve"] == "top label"]
-    assert np.array_equal(own["observed"], found.top_label.observed)
+    top_rows = frame[frame["curve"] == "top label"]
+    assert np.array_equal(top_rows["observed"], found.top_label.observed)
 
 
 def test_of_two_classes_the_second_is_told() -> None:
@@ -292,7 +292,7 @@ def test_what_cannot_be_judged_is_refused(probabilities, y, settings, message) -
 
 def test_models_without_probabilities_are_refused() -> None:
     X, y = two_classes(60)
-    with pytest.raises(TypeError, match=r"Let margrove\.calibrate make them"):
+    with pytest.raises(TypeError, match=r"Use margrove\.calibrate to get"):
         reliability(margrove.LinearSVC().fit(X, y), X, y)
     with pytest.raises(TypeError, match="fit it with probability=True"):
         reliability(margrove.SVC().fit(X, y), X, y)
@@ -410,7 +410,7 @@ def test_auto_takes_the_least_loss_and_may_leave_things_alone() -> None:
 
 
 class Distance(ClassifierMixin, BaseEstimator):
-    """Scores by nearness to 0, and no probabilities."""
+    """Scores are distances from 0, without probabilities."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -424,7 +424,7 @@ class Distance(ClassifierMixin, BaseEstimator):
 
 
 class NoScores(ClassifierMixin, BaseEstimator):
-    """Says classes, and not how sure it is."""
+    """Predicts classes, without scores or probabilities."""
 
     def fit(self, X, y):
         return self
@@ -435,16 +435,16 @@ def test_losses_are_those_of_maps_fitted_to_the_other_folds() -> None:
     forest = margrove.RandomForestClassifier(10, min_samples_leaf=5, random_state=0)
     folds = list(StratifiedKFold(3).split(X, y))
     found = calibrate(forest, X, y, cv=folds, nested=False)
-    own = np.empty(150)
+    held_out = np.empty(150)
     for train, test in folds:
-        own[test] = clone(forest).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
-    assert found.losses["none"] == pytest.approx(log_loss(y, own), rel=1e-10)
-    assert found.before.log_loss == pytest.approx(log_loss(y, own), rel=1e-10)
+        held_out[test] = clone(forest).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
+    assert found.losses["none"] == pytest.approx(log_loss(y, held_out), rel=1e-10)
+    assert found.before.log_loss == pytest.approx(log_loss(y, held_out), rel=1e-10)
     mapped = np.empty(150)
     for _, test in folds:
         rest = np.setdiff1d(np.arange(150), test)
-        steps = IsotonicRegression(out_of_bounds="clip").fit(own[rest], y[rest] == "yes")
-        mapped[test] = steps.predict(own[test])
+        steps = IsotonicRegression(out_of_bounds="clip").fit(held_out[rest], y[rest] == "yes")
+        mapped[test] = steps.predict(held_out[test])
     assert found.losses["isotonic"] == pytest.approx(log_loss(y, mapped), rel=1e-9)
     assert found.after.log_loss == found.losses[found.method]
 
@@ -499,8 +499,8 @@ def test_frozen_models_are_only_mapped() -> None:
     found = calibrate(
         FrozenEstimator(tree), X[200:], y[200:], method="isotonic", cv=3, sample_weight=weight
     )
-    own = reliability(tree, X[200:], y[200:])
-    assert found.before.log_loss == pytest.approx(own.log_loss, rel=1e-12)
+    direct = reliability(tree, X[200:], y[200:])
+    assert found.before.log_loss == pytest.approx(direct.log_loss, rel=1e-12)
     assert found.model.calibrated_classifiers_[0].estimator.estimator is tree
 
 
@@ -574,7 +574,7 @@ def test_estimators_and_data_that_make_no_sense_are_refused() -> None:
         calibrate(margrove.LinearSVC, X, y)
     with pytest.raises(TypeError, match="Got str"):
         calibrate("LinearSVC", X, y)
-    with pytest.raises(TypeError, match="neither decision_function nor predict_proba"):
+    with pytest.raises(TypeError, match="decision_function or predict_proba"):
         calibrate(NoScores(), X, y)
     with pytest.raises(ValueError, match="one class only"):
         calibrate(margrove.LinearSVC(), X, np.zeros(60, int))

@@ -1,4 +1,4 @@
-"""Tests of differences are those of their papers, and keep their level where naive ones do not."""
+"""Tests of differences follow their papers, and keep their level where naive tests do not."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ RNG = np.random.default_rng(5)
 def test_t_test_is_the_formula_of_the_paper(n_folds, overlap, level) -> None:
     first, second = RNG.uniform(size=(2, n_folds))
     found = corrected_t_test(first, second, overlap, level)
-    told = (found.mean, *found.interval, found.p)
-    assert told == pytest.approx(oracle.corrected_t(first, second, overlap, level), rel=1e-9)
+    found_values = (found.mean, *found.interval, found.p)
+    assert found_values == pytest.approx(
+        oracle.corrected_t(first, second, overlap, level), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1e250])
@@ -107,13 +109,13 @@ def test_interval_of_one_score() -> None:
 
 
 def _null_data_set(rng):
-    """Two features that are worth the same, and classes that they tell somewhat."""
+    """Two features that are equally informative about the classes."""
     y = rng.integers(2, size=60)
     return rng.normal(size=(60, 2)) + 0.5 * y[:, None], y
 
 
 def _cross_validated_differences(rng, repeats, n_folds):
-    """Of two learners, each of which puts a threshold between the means of its feature."""
+    """Scores of two learners, each with a threshold between the class means of one feature."""
     X, y = _null_data_set(rng)
     differences = []
     for _ in range(repeats):
@@ -174,8 +176,8 @@ def test_rows_are_resampled_for_all_models_at_once() -> None:
     assert found[:, :2].std(axis=0) == pytest.approx(deviation, rel=0.05)
     # paired: the spread of the difference is that of the differences of rows
     d = rows[:, 0] - rows[:, 1]
-    own = np.sqrt(np.sum((weights * (d - d @ weights / weights.sum())) ** 2)) / weights.sum()
-    assert np.std(found[:, 0] - found[:, 1]) == pytest.approx(own, rel=0.05)
+    expected = np.sqrt(np.sum((weights * (d - d @ weights / weights.sum())) ** 2)) / weights.sum()
+    assert np.std(found[:, 0] - found[:, 1]) == pytest.approx(expected, rel=0.05)
 
 
 def test_groups_are_resampled_whole() -> None:

@@ -1,4 +1,4 @@
-"""Searches over C and gamma: every cell is what a cold fit finds, and scores are scikit-learn's."""
+"""Searches over C and gamma: every cell equals a cold fit, and scores are scikit-learn's."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_several_classes(iris, multi_class):
 
 
 def test_every_solution_is_optimal_to_its_tolerance(noisy):
-    """Recomputed from the definition, with a Gram matrix of its own."""
+    """Recomputed from the definition, with a separate Gram matrix."""
     X, y = noisy
     model = SVCCV(np.logspace(-2, 4, 10), GAMMAS, cv=3).fit(X, y)
     worst = 0.0
@@ -115,8 +115,8 @@ def test_every_solution_is_optimal_to_its_tolerance(noisy):
                 K = np.exp(-gamma * squared_distances(X[rows]))
                 found = violation_of(K, signs, machine.p, bounds, alpha)
                 worst = max(worst, found)
-                own = 0.5 * (signs * alpha) @ K @ (signs * alpha) - alpha.sum()
-                assert path.objectives[c] == pytest.approx(own, rel=1e-9, abs=1e-9)
+                objective = 0.5 * (signs * alpha) @ K @ (signs * alpha) - alpha.sum()
+                assert path.objectives[c] == pytest.approx(objective, rel=1e-9, abs=1e-9)
     assert worst < 1.0001e-3
     assert worst == pytest.approx(model.cv_results_["kkt_violation"].max(), rel=1e-3)
 
@@ -151,7 +151,7 @@ def test_objectives_are_those_of_cold_fits(noisy):
 
 
 def test_repeated_rows_are_merged_inside_folds_only(noisy):
-    """Rows with a twin in another fold: had they been merged across folds, these would leak."""
+    """Rows with a copy in another fold: merging across folds would leak."""
     X, y = noisy
     twice, labels = np.vstack([X, X]), np.concatenate([y, y])
     cv = KFold(4, shuffle=True, random_state=0)
@@ -572,7 +572,7 @@ def test_a_small_path_without_the_compiler():
 
 
 def test_rows_of_zeros_under_a_polynomial_kernel():
-    """Rows of K that are zero make the face singular; the path ends all the same."""
+    """Zero rows of K make the system singular; the path still ends."""
     rng = np.random.default_rng(2)
     X = rng.integers(-3, 4, (80, 6)) * (rng.random((80, 6)) < 0.4)
     y = rng.integers(0, 3, 80)

@@ -1,14 +1,13 @@
-"""The command line: one command a file, loaded when it is called, so that --help is instant.
+"""The command line. Commands are loaded when they are called, so that --help is fast.
 
-clusters         margrove fit --cluster: files that the workers of a Dask cluster read and learn
-                 from
-commands/        one command a file, loaded when it is called
-models           model files as commands use them; without one, an example is fitted
+commands/        the commands, one file each
 options          options that several commands share
+table_requests   the table that a user names, and how to read it
+models           model files for commands; without one, an example is fitted
+results          results of the workflow as tables and sentences, and as JSON
+screen           output on standard output and standard error
 output_files     files that commands write
-results          results of the workflow as people read them, and as programs do
-screen           output for people: results on standard output
-table_requests   which table a user asked for, and how it is to be read
+clusters         margrove fit --cluster: fits on a Dask cluster
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _COMMANDS = {
     "fit": "Fit a model to a table, measure how good it is, and save it.",
     "tune": "Tune the parameters that matter most for a learner.",
     "predict": "Predict with a saved model for every row of a table.",
-    "explain": "Show what a model has learnt, and why it answers as it does.",
+    "explain": "Show what a model has learnt, and why it predicts what it predicts.",
     "report": "Compare, choose, tune and test, and write a report as one HTML file.",
     "inspect": "Show what is in a model file, without loading the model.",
     "run": "Run a script that uses scikit-learn, with margrove's estimators.",
@@ -46,8 +45,8 @@ _COMMANDS = {
 }
 
 
-# Faults of the machine: no other argument would help.
-_SYSTEM_FAULTS = frozenset(
+# Errors of the machine, which other arguments would not avoid.
+_SYSTEM_ERRORS = frozenset(
     getattr(errno, name)
     for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOMEM")
     if hasattr(errno, name)
@@ -55,7 +54,7 @@ _SYSTEM_FAULTS = frozenset(
 
 
 class _LazyGroup(click.Group):
-    """Knows the commands by name; imports a command only to run it or to show its help."""
+    """A group of commands that imports a command only to run it or to show its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -78,7 +77,7 @@ def cli() -> None:
 
 
 class _Terminated(BaseException):
-    """SIGTERM or SIGHUP: ends a fit as Ctrl-C does, between two slices, with nothing half done."""
+    """SIGTERM or SIGHUP: ends a fit between two slices, like Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -107,9 +106,9 @@ def _ended_by_signals() -> Iterator[None]:
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every failure is one line on standard error and an exit code.
 
-    0 done, 1 the work failed, 2 the input was wrong, 130 interrupted, 143 told to end.
+    0 done, 1 the work failed, 2 the input was wrong, 130 interrupted, 143 terminated.
     """
-    _spell_out_what_cannot_be_shown()
+    _escape_unprintable()
     try:
         with _ended_by_signals():
             code = cli.main(args=arguments, prog_name="margrove", standalone_mode=False)
@@ -130,54 +129,54 @@ def main(arguments: list[str] | None = None) -> Any:
     except click.ClickException as error:
         _fail(error.format_message(), getattr(error, "failure_code", 2))
     except _Terminated as error:
-        _fail("told to end", 128 + error.number)
+        _fail("terminated", 128 + error.number)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except BrokenPipeError:
-        _forget_output()  # the reader went away
+        _discard_output()  # the reader of the pipe has closed it
         sys.exit(141)
     except OSError as error:
-        _forget_output()
-        _fail(*_of_system(error))
+        _discard_output()
+        _fail(*_system_error(error))
     except (ValueError, TypeError, ImportError) as error:
-        # errors about tables name the option of the command that helps
+        # errors about tables have a message that names options of commands
         _fail(getattr(error, "for_commands", str(error)) or type(error).__name__, 2)
     except MemoryError:
-        _fail("out of memory. Use fewer rows, or a machine with more.", 1)
+        _fail("out of memory. Use fewer rows, or a machine with more memory.", 1)
     except Exception as error:
         if os.environ.get("MARGROVE_TRACEBACK"):
             raise
         _fail(
-            f"this is a fault of margrove's own ({type(error).__name__}: {error}). Please report "
-            "it, with what MARGROVE_TRACEBACK=1 in the environment shows.",
+            f"this is a bug in margrove ({type(error).__name__}: {error}). Please report it, with "
+            "the traceback that MARGROVE_TRACEBACK=1 in the environment shows.",
             1,
         )
 
 
-def _forget_output() -> None:
-    """Do not try again at exit to write what cannot be written: Python would complain."""
+def _discard_output() -> None:
+    """Send pending output to /dev/null, so that Python does not try to write it at exit."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _spell_out_what_cannot_be_shown() -> None:
-    """Characters that a terminal cannot show are written as their codes."""
+def _escape_unprintable() -> None:
+    """Write characters that the terminal cannot encode as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _of_system(error: OSError) -> tuple[str, int]:
-    """The message and the exit code: unreadable files are wrong input, full disks are not."""
-    if error.errno not in _SYSTEM_FAULTS:
+def _system_error(error: OSError) -> tuple[str, int]:
+    """The message and the exit code: 2 for unreadable files, 1 for errors such as a full disk."""
+    if error.errno not in _SYSTEM_ERRORS:
         return str(error) or type(error).__name__, 2
     return f"{error.strerror}: the work could not be finished, and nothing was saved.", 1
 
 
 def _fail(message: str, code: int) -> None:
-    """Print one line; names from a user's file may hold line breaks or terminal escapes."""
+    """Print one line and exit; names from files can contain line breaks or terminal escapes."""
     from margrove.cli.screen import visible
 
     click.echo(f"margrove: {visible(message)}", err=True)

@@ -1,4 +1,4 @@
-"""margrove fit --cluster: files that the workers of a Dask cluster read and learn from."""
+"""margrove fit --cluster: the workers of a Dask cluster read files and fit a model."""
 
 from __future__ import annotations
 
@@ -46,19 +46,20 @@ _CONNECT_SECONDS = 30
 
 
 class WorkFailed(click.ClickException):
-    """The input was right, but a cluster could not do the work."""
+    """The input was right, but the cluster failed."""
 
     failure_code = 1
 
 
 @dataclass(frozen=True)
 class ClusterTask:
-    """A table on a cluster, and what is to be learnt of it.
+    """The features and the target of a table on a cluster.
 
     X           a Dask dataframe of the features
     y           the targets, on this machine
-    lengths     rows of each partition
-    types       of the columns, by name: "number" or "category"
+    lengths     number of rows of each partition
+    types       types of the columns by name: "number" or "category"
+    n_left_out  number of rows without a target, which were left out
     """
 
     X: Any
@@ -89,7 +90,7 @@ class ClusterTask:
 
 @contextmanager
 def running_cluster(where: str, screen: Screen) -> Iterator[Any]:
-    """A client of "local", "local:WORKERS", or of a scheduler's address."""
+    """A client of a local cluster ("local", "local:WORKERS") or of a scheduler's address."""
     try:
         import distributed
     except ImportError as error:
@@ -102,7 +103,7 @@ def running_cluster(where: str, screen: Screen) -> Iterator[Any]:
                 _local_cluster(int(match[1]) if match[1] else None) as cluster,
                 distributed.Client(cluster) as client,
             ):
-                screen.note(f"A cluster of this machine: {_size_of(client)}.")
+                screen.note(f"A cluster on this machine: {_size_of(client)}.")
                 yield client
         elif re.fullmatch(r"(tcp|tls|ucx|ws|wss)://\S+", where):
             with _connected(where) as client:
@@ -122,9 +123,9 @@ def _local_cluster(n_workers: int | None) -> Any:
 
     import distributed
 
-    own = {} if n_workers is None else {"n_workers": n_workers}
+    size = {} if n_workers is None else {"n_workers": n_workers}
     return distributed.LocalCluster(
-        **own, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
+        **size, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
     )
 
 
@@ -135,7 +136,7 @@ def _connected(address: str) -> Any:
         return distributed.Client(address, timeout=_CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
         raise click.UsageError(
-            f"There is no scheduler at {address} ({error}). `dask scheduler` starts one, and says "
+            f"There is no scheduler at {address} ({error}). `dask scheduler` starts one and prints "
             "its address."
         ) from None
 
@@ -149,7 +150,7 @@ def _size_of(client: Any) -> str:
 
 
 def read_on_cluster(request: TableRequest, screen: Screen) -> ClusterTask:
-    """Read files as a Dask dataframe; the target alone comes to this machine."""
+    """Read files as a Dask dataframe; only the target comes to this machine."""
     import numpy as np
     import polars as pl
 
@@ -157,25 +158,26 @@ def read_on_cluster(request: TableRequest, screen: Screen) -> ClusterTask:
 
     table, name = _files(request)
     table = table.drop(columns=_known(table, request.ignore, name))
-    target = request.target or [own for own in table.columns if own != request.id_column][-1]
+    target = request.target or [name for name in table.columns if name != request.id_column][-1]
     _known(table, [target, *([request.id_column] if request.id_column else [])], name)
     if request.types.get(target) not in (None, "number", "category"):
         raise click.UsageError(f"The target {target!r} must be a number or a category.")
     with_target = table.dropna(subset=[target])
     screen.note(f"Reading {name} on the cluster …")
-    pieces = _computed_pieces(with_target[target])
-    values = pl.DataFrame({target: pl.Series(np.concatenate(pieces).tolist())})
+    partitions = _computed_partitions(with_target[target])
+    values = pl.DataFrame({target: pl.Series(np.concatenate(partitions).tolist())})
     kind, y = target_values(values, target, request.task, name)
-    X = with_target.drop(columns=[own for own in (target, request.id_column) if own])
+    X = with_target.drop(columns=[column for column in (target, request.id_column) if column])
     types, X = _types(X, request.types)
-    n_all = int(table.map_partitions(len).compute().sum()) if _may_lack(table, target) else len(y)
+    has_gaps = table.dtypes[target].kind not in "biu"
+    n_all = int(table.map_partitions(len).compute().sum()) if has_gaps else len(y)
     task = ClusterTask(
-        X, y, [len(own) for own in pieces], types, name, kind, target, request.id_column,
+        X, y, [len(values) for values in partitions], types, name, kind, target, request.id_column,
         n_all - len(y),
     )  # fmt: skip
     if task.n_left_out:
         screen.note(f"{task.n_left_out} rows without {target} were left out")
-    categories = sum(own == "category" for own in types.values())
+    categories = sum(type_ == "category" for type_ in types.values())
     screen.note(
         f"{task.n_rows:,} rows in {X.npartitions} partitions, {len(types)} columns, {categories} "
         f"of them categories; {kind} of {target}."
@@ -191,42 +193,39 @@ def _files(request: TableRequest) -> tuple[Any, str]:
     pattern = str(request.file)
     files = sorted(glob.glob(pattern))
     if not files:
-        raise click.UsageError(f"No file is called {pattern!r}. Quote patterns: 'big/*.parquet'.")
-    endings = {own[own.rfind(".") :].lower() for own in files}
+        raise click.UsageError(f"No file matches {pattern!r}. Quote patterns: 'big/*.parquet'.")
+    endings = {file[file.rfind(".") :].lower() for file in files}
     if len(endings) > 1 or not endings <= set(_FORMATS):
         raise click.UsageError(
             f"With --cluster, files are all .parquet or all .csv. Got {', '.join(sorted(endings))}."
         )
-    own = {"assume_missing": True} if ".csv" in endings else {}
-    table = getattr(dd, _FORMATS[endings.pop()])(files, **own)
+    options = {"assume_missing": True} if ".csv" in endings else {}
+    table = getattr(dd, _FORMATS[endings.pop()])(files, **options)
     return table, request.name
 
 
 def _known(table: Any, columns: Any, name: str) -> list[str]:
-    there = list(table.columns)
+    """The columns, or an error if the table does not have one of them."""
+    present = list(table.columns)
     for column in columns:
-        if column not in there:
+        if column not in present:
             raise click.UsageError(
-                f"{name} has no column {column!r}. Its columns are {', '.join(there[:20])}"
-                f"{' and more' if len(there) > 20 else ''}."
+                f"{name} has no column {column!r}. Its columns are {', '.join(present[:20])}"
+                f"{' and more' if len(present) > 20 else ''}."
             )
     return list(columns)
 
 
-def _computed_pieces(column: Any) -> list[Any]:
+def _computed_partitions(column: Any) -> list[Any]:
     import numpy as np
     from dask.base import compute
 
     (found,) = compute(column.to_delayed(optimize_graph=False))
-    return [np.asarray(piece.to_numpy(dtype=object, na_value=None)) for piece in found]
-
-
-def _may_lack(table: Any, target: str) -> bool:
-    return table.dtypes[target].kind not in "biu"
+    return [np.asarray(series.to_numpy(dtype=object, na_value=None)) for series in found]
 
 
 def _types(X: Any, given: dict[str, str]) -> tuple[dict[str, str], Any]:
-    """What each column is; those that are neither numbers nor labels are refused by name."""
+    """The type of each column, and X without ignored columns; an error names other types."""
     from pandas.api import types as kinds  # type: ignore[import-untyped]
 
     for column, wanted in given.items():
@@ -271,9 +270,9 @@ def _kept(X: Any, mask: Any, lengths: Any) -> Any:
     from dask.delayed import delayed
 
     masks = np.split(mask, np.cumsum(lengths)[:-1])
-    blocks = X.to_delayed(optimize_graph=False)  # else there may be fewer of them
-    pieces = [delayed(_rows_of)(own, keep) for own, keep in zip(blocks, masks, strict=True)]
-    return dd.from_delayed(pieces, meta=X._meta, verify_meta=False)
+    partitions = X.to_delayed(optimize_graph=False)  # optimising could merge some
+    kept = [delayed(_rows_of)(part, keep) for part, keep in zip(partitions, masks, strict=True)]
+    return dd.from_delayed(kept, meta=X._meta, verify_meta=False)
 
 
 def _rows_of(frame: Any, keep: Any) -> Any:
@@ -294,7 +293,7 @@ def fit_on_cluster(
     seed: int,
     max_time: float | None,
 ) -> FittedModel:
-    """Learn from a part, test with the rest, then learn from all of it, as `fit_learner` does."""
+    """Fit to the training rows, test with the others, fit to all rows, like `fit_learner`."""
     _require_numbers(task, learner)
     start = time.perf_counter()
     estimator = _on_cluster(learner, task, parameters, seed, max_time)
@@ -315,7 +314,7 @@ def fit_on_cluster(
 def fitted_on_cluster_as_dict(
     fitted: FittedModel, task: ClusterTask, path: Path, seed: int
 ) -> dict[str, Any]:
-    """For --json."""
+    """The result for --json."""
     return provenance(fitted, task, seed) | {
         "file": str(path),
         "seconds": fitted.seconds,
@@ -331,22 +330,26 @@ def _on_cluster(
 
     name = learner_named(learner).estimator_name(task.kind)
     if name is not None and name not in margrove.dask.__all__:
-        there = [
-            own
-            for own, facts in LEARNERS.items()
-            if facts.estimator_name(task.kind) in margrove.dask.__all__
+        names = [
+            other.name
+            for other in LEARNERS.values()
+            if other.estimator_name(task.kind) in margrove.dask.__all__
         ]
-        raise click.UsageError(f"There is no {learner} on a cluster. There are {', '.join(there)}.")
+        raise click.UsageError(f"There is no {learner} on a cluster. There are {', '.join(names)}.")
     local = make_learner(learner, task.kind, seed=seed, max_time=max_time, parameters=parameters)
-    labelled = [own for own, kind in task.types.items() if kind == "category"]
-    own = local.get_params(deep=False)
-    if labelled and "categorical_features" in own and "categorical_features" not in parameters:
-        own["categorical_features"] = labelled
-    return getattr(margrove.dask, str(name))(**own)
+    settings = local.get_params(deep=False)
+    labelled = _labelled(task)
+    if labelled and "categorical_features" in settings.keys() - parameters.keys():
+        settings["categorical_features"] = labelled
+    return getattr(margrove.dask, str(name))(**settings)
+
+
+def _labelled(task: ClusterTask) -> list[str]:
+    return [column for column, type_ in task.types.items() if type_ == "category"]
 
 
 def _require_numbers(task: ClusterTask, learner: str) -> None:
-    labelled = [column for column, kind in task.types.items() if kind == "category"]
+    labelled = _labelled(task)
     if learner in _NUMBERS_ONLY and labelled:
         raise click.UsageError(
             f"On a cluster, {learner} takes numbers only, and {labelled[0]!r} holds categories. "
@@ -355,7 +358,7 @@ def _require_numbers(task: ClusterTask, learner: str) -> None:
 
 
 def _score(model: Any, task: ClusterTask, rows: HeldOutRows) -> HeldOutScore:
-    """Predictions come to this machine, rows do not."""
+    """The score on the test rows; only predictions come to this machine."""
     from margrove.dask import predict
 
     tested, y = task.some(rows.test)

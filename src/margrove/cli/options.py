@@ -33,7 +33,7 @@ _TYPES = ("number", "category", "date", "text", "ignored")
 
 
 class LearnerName(click.Choice):
-    """The short name of a learner, out of the registry as it is when the command runs."""
+    """The name of a learner, checked by the registry when the command runs."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -47,21 +47,21 @@ class LearnerName(click.Choice):
 
     @choices.setter
     def choices(self, given: Any) -> None:
-        """Of the base class, which sets them once and for all."""
+        """Ignored: the base class sets them once, but the registry can grow."""
 
 
 def takes_table(command: Command) -> Command:
-    """FILE or a built-in set, and how to read it: the command gets a `TableRequest`."""
+    """Options that name a table and how to read it; the command gets a `TableRequest`."""
 
     @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-    @click.option("--data", help="Built-in data set in place of FILE; see `margrove datasets`.")
+    @click.option("--data", help="Built-in data set instead of FILE; see `margrove datasets`.")
     @click.option("--target", help="Column to predict. [default: the last one]")
     @click.option(
         "--task",
         type=click.Choice(["classification", "regression"]),
-        help="[default: by what the target holds]",
+        help="[default: found from the values of the target]",
     )
-    @click.option("--id", "id_column", help="Column that names the rows; not learnt from.")
+    @click.option("--id", "id_column", help="Column that names the rows; it is not a feature.")
     @click.option(
         "--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."
     )
@@ -97,7 +97,7 @@ def _parsed_types(given: tuple[str, ...]) -> dict[str, str]:
         column, equals, kind = pair.rpartition("=")
         if not equals or kind not in _TYPES:
             raise click.UsageError(
-                f"--type takes COLUMN=TYPE, where TYPE is one of {', '.join(_TYPES)}. Got {pair!r}."
+                f"--type needs COLUMN=TYPE, where TYPE is one of {', '.join(_TYPES)}. Got {pair!r}."
             )
         types[column] = kind
     return types
@@ -107,7 +107,7 @@ def shows_results(command: Command) -> Command:
     """--json and --quiet: the command gets a `Screen`."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-    @click.option("--quiet", is_flag=True, help="Print the result alone: no notes, no progress.")
+    @click.option("--quiet", is_flag=True, help="Print only the result: no notes, no progress.")
     @functools.wraps(command)
     def with_screen(*arguments: Any, as_json: bool, quiet: bool, **others: Any) -> Any:
         screen = Screen(as_json=as_json, quiet=quiet or as_json)
@@ -118,7 +118,7 @@ def shows_results(command: Command) -> Command:
 
 
 def complete_parameter(context: Any, option: Any, incomplete: str) -> list[Any]:
-    """What a shell offers after --param: the kernels and losses that are registered."""
+    """Shell completion of --param: the registered kernels and losses."""
     from click.shell_completion import CompletionItem
 
     from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
@@ -135,7 +135,7 @@ def complete_parameter(context: Any, option: Any, incomplete: str) -> list[Any]:
 
 @contextmanager
 def requests_as_usage() -> Iterator[None]:
-    """What the workflow refuses becomes an error of usage, with options as the way out."""
+    """Turn an InvalidRequestError into a usage error, whose message names options."""
     from margrove.select import InvalidRequestError
 
     try:
@@ -145,7 +145,7 @@ def requests_as_usage() -> Iterator[None]:
 
 
 def learner_options(command: Command) -> Command:
-    """How to learn: --param, --jobs, --max-time."""
+    """Options of a fit: --param, --jobs, --max-time."""
     options = [
         click.option(
             "--param",
@@ -174,25 +174,25 @@ seed_option = click.option(
     default=0,
     type=click.IntRange(0, 2**32 - 1),
     show_default=True,
-    help="The same seed gives the same answer.",
+    help="The same seed gives the same result.",
 )
 
-force_option = click.option("--force", is_flag=True, help="Replace a file that is there already.")
+force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
 
 
 def output_option(text: str) -> Callable[[Command], Command]:
-    """Where to write."""
+    """The option -o, --output."""
     path = click.Path(path_type=Path, dir_okay=False)
     return click.option("-o", "--output", type=path, help=text)
 
 
 def parsed_parameters(given: tuple[str, ...]) -> dict[str, Any]:
-    """`name=value` pairs; values are literals of Python or plain words, and never run."""
+    """Parameters from `name=value` texts; values are Python literals or words, never code."""
     found: dict[str, Any] = {}
     for pair in given:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise click.UsageError(f"--param takes NAME=VALUE, such as C=10. Got {pair!r}.")
+            raise click.UsageError(f"--param needs NAME=VALUE, such as C=10. Got {pair!r}.")
         found[name] = _literal(name, text)
     return found
 
@@ -204,6 +204,6 @@ def _literal(name: str, text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise click.UsageError(
-            f"--param {name} takes a number, a word, True, False, None, or a list of these. "
+            f"--param {name} must be a number, a word, True, False, None, or a list of these. "
             f"Got {text!r}."
         ) from None

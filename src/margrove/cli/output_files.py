@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all; tables are harmless in a spreadsheet."""
+"""Files that commands write, completely or not at all; tables are safe for spreadsheets."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import click
 __all__ = ["FORMATS", "check_output", "format_of", "guarded", "write_table"]
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
-# A cell of text that begins with one of these is a formula to a spreadsheet.
+# A spreadsheet reads a text that begins with one of these as a formula.
 _FORMULA = "=+-@\t\r\0'"
 
 
 def check_output(path: Path, *, force: bool, inputs: tuple[Path | None, ...] = ()) -> None:
-    """Refuse, before any work is done, a file that could not be written at the end."""
+    """Raise before any work is done if the file could not be written at the end."""
     if path.is_dir():
         raise click.UsageError(f"{path} is a folder. Name a file in it.")
     if not path.parent.is_dir():
-        raise click.UsageError(f"There is no folder {path.parent}. Make it first.")
+        raise click.UsageError(f"There is no folder {path.parent}. Create it first.")
     if any(given is not None and _is_same(given, path) for given in inputs):
-        raise click.UsageError(f"{path} is what is read from. Name another file to write to.")
+        raise click.UsageError(f"{path} is an input of the command. Name another file to write to.")
     if path.exists() and not force:
-        raise click.UsageError(f"{path} is there already. Use --force to replace it.")
+        raise click.UsageError(f"{path} exists already. Use --force to replace it.")
 
 
 def _is_same(first: Path, second: Path) -> bool:
@@ -33,7 +33,7 @@ def _is_same(first: Path, second: Path) -> bool:
 
 
 def format_of(path: Path | None, given: str | None) -> str:
-    """The format: by the name of the file unless given; CSV on standard output."""
+    """The given format, or that of the name of the file; CSV for standard output."""
     if given is not None:
         return given
     if path is None:
@@ -43,13 +43,13 @@ def format_of(path: Path | None, given: str | None) -> str:
         return "jsonl"
     if suffix not in FORMATS:
         raise click.UsageError(
-            f"{path} should end with .{', .'.join(FORMATS)}, or say --format. Got {path.suffix!r}."
+            f"{path} must end with .{', .'.join(FORMATS)}; or use --format. Got {path.suffix!r}."
         )
     return suffix
 
 
 def write_table(frame: Any, path: Path | None, form: str, *, safe: bool = True) -> None:
-    """To a file, in one step at the end, or to standard output."""
+    """Write a table to a file, in one step, or to standard output."""
     from margrove._files import write_atomically
 
     data = _encoded(frame, form, safe)
@@ -60,7 +60,7 @@ def write_table(frame: Any, path: Path | None, form: str, *, safe: bool = True) 
     if hasattr(sys.stdout, "buffer"):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    else:  # a text stream in place of a terminal
+    else:  # a text stream without a buffer
         click.echo(data.decode(), nl=False)
 
 
@@ -77,9 +77,10 @@ def _encoded(frame: Any, form: str, safe: bool) -> bytes:
 
 
 def guarded(frame: Any) -> Any:
-    """Text that a spreadsheet would run gets an apostrophe in front; so does one that has it.
+    """The table with an apostrophe before texts that a spreadsheet would read as formulas.
 
-    Taking one apostrophe from each text that begins with one gives the table back.
+    Texts that begin with an apostrophe get another one, so that removing one apostrophe from each
+    gives the original table.
     """
     import polars as pl
 

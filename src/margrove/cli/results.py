@@ -1,4 +1,4 @@
-"""Results of the workflow as people read them, and as programs do."""
+"""Results of the workflow as tables and sentences, and as JSON."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
     "show_fitted",
 ]
 
-_MOST_COLUMNS = 30
+_MAX_COLUMNS = 30
 
 
 def show_columns(task: Task, screen: Screen) -> None:
-    """The columns and what they were taken for, on standard error."""
+    """Print the columns and their types on standard error."""
     if screen.quiet:
         return
     from rich.console import Console
@@ -34,7 +34,7 @@ def show_columns(task: Task, screen: Screen) -> None:
     view = Table(title=f"{shown(task.name)}, to predict {shown(task.target)}", box=None)
     for head in ("column", "read as", "missing", "values", "such as"):
         view.add_column(head, style="dim" if head == "such as" else None)
-    for column in task.columns[:_MOST_COLUMNS]:
+    for column in task.columns[:_MAX_COLUMNS]:
         examples = ", ".join(visible(example) for example in column.examples)
         is_explained = column.type not in ("number", "category")
         view.add_row(
@@ -46,12 +46,12 @@ def show_columns(task: Task, screen: Screen) -> None:
         )
     console = Console(stderr=True, highlight=False)
     console.print(view)
-    if len(task.columns) > _MOST_COLUMNS:
-        console.print(f"and {len(task.columns) - _MOST_COLUMNS} more columns", style="dim")
+    if len(task.columns) > _MAX_COLUMNS:
+        console.print(f"and {len(task.columns) - _MAX_COLUMNS} more columns", style="dim")
 
 
 def show_comparison(found: TableComparison, screen: Screen) -> None:
-    """The table of learners, and what it means."""
+    """Print the table of learners and its meaning."""
     from margrove.workbench.report import meaning_of_intervals
     from margrove.workbench.workflow import percent_or_number
 
@@ -73,7 +73,7 @@ def show_comparison(found: TableComparison, screen: Screen) -> None:
     percent = f"{comparison.confidence_level:.0%} interval"
     screen.table(
         f"{found.task.name}: {found.task.summary}",
-        ("learner", comparison.scoring, percent, "a fit", "predicting"),
+        ("learner", comparison.scoring, percent, "fit time", "predict time"),
         rows,
         caption=f"{found.method}{'; * stopped early' if found.stopped_early else ''}",
         best=0,
@@ -87,7 +87,7 @@ def show_comparison(found: TableComparison, screen: Screen) -> None:
 
 
 def show_fitted(fitted: FittedModel, path: Path | None, screen: Screen, seed: int) -> None:
-    """What was learnt, how good it is, and where it is."""
+    """Print the tuning, the score and the file of a model."""
     for remark in fitted.remarks:
         screen.note(remark)
     if fitted.tuning is not None:
@@ -104,7 +104,7 @@ def show_fitted(fitted: FittedModel, path: Path | None, screen: Screen, seed: in
 
 
 def save_fitted(fitted: FittedModel, task: Task | ClusterTask, path: Path, seed: int) -> None:
-    """Write the model, and with it what a prediction needs to know."""
+    """Write the model and its origin to a file."""
     from margrove.exchange.model_file import save
     from margrove.workbench.workflow import provenance
 
@@ -112,7 +112,7 @@ def save_fitted(fitted: FittedModel, task: Task | ClusterTask, path: Path, seed:
 
 
 def fitted_as_dict(fitted: FittedModel, task: Task, path: Path | None, seed: int) -> dict[str, Any]:
-    """For --json."""
+    """The result for --json."""
     from margrove.workbench.workflow import provenance
 
     tuning = fitted.tuning
@@ -121,7 +121,8 @@ def fitted_as_dict(fitted: FittedModel, task: Task, path: Path | None, seed: int
         "seconds": fitted.seconds,
         "stopped_early": fitted.stopped_early,
         "columns": [
-            {"name": own.name, "type": own.type, "missing": own.n_missing} for own in task.columns
+            {"name": column.name, "type": column.type, "missing": column.n_missing}
+            for column in task.columns
         ],
         "tuned": None if tuning is None else {k: repr(v) for k, v in tuning.parameters.items()},
     }

@@ -1,7 +1,7 @@
-"""Output for people: results on standard output, progress and notes on standard error.
+"""Output of commands: results on standard output, progress and notes on standard error.
 
-Names come from users' files. They may hold line breaks, terminal escapes or rich's own markup;
-`shown` makes one harmless line of them.
+Names come from users' files. They can contain line breaks, terminal escapes or markup of rich;
+`shown` makes a single safe line of them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Screen", "duration", "shown", "visible"]
 
-_LONGEST_NAME = 60
+_MAX_NAME = 60
 
 
-def shown(text: Any, longest: int = _LONGEST_NAME) -> str:
-    """The same for rich: cut, and without markup."""
+def shown(text: Any, most: int = _MAX_NAME) -> str:
+    """The `visible` text for rich: shortened, with markup escaped."""
     from rich.markup import escape
 
     line = visible(text)
-    return escape(line if len(line) <= longest else f"{line[: longest - 1]}…")
+    return escape(line if len(line) <= most else f"{line[: most - 1]}…")
 
 
 def duration(seconds: float) -> str:
@@ -42,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 class Screen:
-    """Where a command prints: tables for people, or one JSON document for programs."""
+    """Prints the output of a command: tables and sentences, or one JSON document."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         from rich.console import Console
@@ -53,17 +53,17 @@ class Screen:
         self._notes = Console(stderr=True, highlight=False)
 
     def note(self, text: str) -> None:
-        """A note on standard error, so that results can be piped."""
+        """Print a note on standard error, so that results can be piped."""
         if not self.quiet:
             self._notes.print(visible(text), markup=False, soft_wrap=True, style="dim")
 
     def say(self, text: str, *, style: str | None = None) -> None:
-        """A sentence of the result."""
+        """Print a sentence of the result."""
         if not self.as_json:
             self._results.print(visible(text), markup=False, soft_wrap=True, style=style)
 
     def text(self, block: str) -> None:
-        """Lines of the result; each is made harmless."""
+        """Print lines of the result, each made `visible`."""
         for line in block.splitlines():
             indent = line[: len(line) - len(line.lstrip())]
             click.echo(indent + visible(line.lstrip()))
@@ -78,7 +78,7 @@ class Screen:
         numbers_from: int = 1,
         best: int | None = None,
     ) -> None:
-        """A table; columns from `numbers_from` on are set to the right, row `best` stands out."""
+        """Print a table; columns from `numbers_from` on are right-aligned, row `best` is bold."""
         from rich.table import Table
 
         if self.as_json:
@@ -91,28 +91,28 @@ class Screen:
         self._results.print(view)
 
     def json(self, document: Any) -> None:
-        """The result for programs."""
+        """Print the result as JSON, if --json was given."""
         if self.as_json:
             click.echo(json.dumps(_without_nan(document), indent=2, ensure_ascii=True))
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
         """Print each warning once, in one line, without the path of a module."""
-        told: set[str] = set()
+        printed: set[str] = set()
 
-        def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             text = str(message)
-            if issubclass(category, UserWarning) and text not in told:
-                told.add(text)
+            if issubclass(category, UserWarning) and text not in printed:
+                printed.add(text)
                 self.note(text)
 
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = tell
+            warnings.showwarning = show
             yield
 
     def compared(self, comparison: TableComparison) -> None:
-        """Show who won, before the winner is fitted."""
+        """Print the comparison before the winner is fitted."""
         from margrove.cli.results import show_comparison
 
         if not self.quiet:
@@ -120,7 +120,7 @@ class Screen:
 
     @contextmanager
     def progress(self, what: str) -> Iterator[None]:
-        """A bar on standard error while fits inside report how far they are."""
+        """Show a progress bar on standard error while fits run inside."""
         if self.quiet or self.as_json:
             yield
             return
@@ -145,11 +145,11 @@ class Screen:
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
+    """The value with None for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
-        return {str(key): _without_nan(own) for key, own in value.items()}
+        return {str(key): _without_nan(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_nan(own) for own in value]
+        return [_without_nan(item) for item in value]
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Which table a user asked for, and how it is to be read."""
+"""The table that a user names, and how to read it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableRequest:
 
     @property
     def name(self) -> str:
-        """For titles and for files that are named after it."""
+        """The name for titles, and for output files that are named after the table."""
         if self.file is None:
             return self.data or EXAMPLE
         return "stdin" if str(self.file) == "-" else self.file.name
@@ -48,9 +48,9 @@ class TableRequest:
         types: dict[str, str] | None = None,
         others: str | None = None,
     ) -> Any:
-        """The table as it is in the file, a `RawTable`.
+        """The table of the file or built-in set, a `RawTable`.
 
-        `types` are those that a model learnt, `others` is the type of all other columns.
+        `types` are the types of a fitted model, `others` is the type of all other columns.
         """
         from margrove.tables import read_table
         from margrove.workbench.workflow import built_in_table
@@ -65,7 +65,7 @@ class TableRequest:
         return table
 
     def read(self, screen: Screen) -> Task:
-        """The table as something to learn from."""
+        """The features and the target of the table."""
         from margrove.tables import task_of_table
 
         task = task_of_table(

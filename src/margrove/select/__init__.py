@@ -1,12 +1,12 @@
 """Choosing and judging models: paths, grids, cross-validation, autotune, compare, calibrate.
 
-autotune/    autotune: for every family of estimators the search that is cheap and right
-calibrate/   probabilities that mean what they say: reliability and calibrate
-compare/     compare: models on the same folds
-held_out/    rows held out: folds, estimators fitted to the rest, and their scores
-learners/    the learners: one table that commands
+autotune/    autotune: one call that chooses the main parameters of an estimator
+calibrate/   reliability and calibrate: how far probabilities can be trusted, and better ones
+compare/     compare: several models on the same folds
+held_out/    folds, estimators fitted to their training rows, scores of the held-out rows
+learners/    the registry of learners
 machines/    searches over C and gamma that share their work
-refusals     errors about what was asked for: a learner, folds, a test part, a time
+errors       InvalidRequestError and ComparisonTimeoutError
 """
 
 import lazy_loader

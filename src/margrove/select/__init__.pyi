@@ -1,2 +1,2 @@
-from .refusals import ComparisonTimeoutError as ComparisonTimeoutError
-from .refusals import InvalidRequestError as InvalidRequestError
+from .errors import ComparisonTimeoutError as ComparisonTimeoutError
+from .errors import InvalidRequestError as InvalidRequestError

@@ -1,10 +1,10 @@
-"""From a raw table to a model that can be trusted: tables, doctor, report.
+"""From a raw table to a tested model: tables, doctor, workflow, report.
 
-doctor/        the doctor: what is wrong with a table, and what fits to it will cost
-report/        reports in one file, rendered from what `margrove.facts` says about a model
-tables/        raw tables: reading files
-visible_text   text of other people's files in one harmless line
-workflow/      from a raw table to a model that was tested
+tables/        raw tables: reading files, types of columns, preparation for learners
+doctor/        checks of a table before learning, and estimates of the cost of fits
+workflow/      from a raw table to a tested model
+report/        reports in one HTML file, made from `margrove.facts`
+visible_text   text from files as one line without invisible characters
 """
 
 import lazy_loader

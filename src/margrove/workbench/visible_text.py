@@ -1,4 +1,4 @@
-"""Text of other people's files in one harmless line."""
+"""Text from files as one line without invisible characters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["visible"]
 
 
 def visible(text: Any) -> str:
-    """One line in which what cannot be seen, or would change what is seen, is spelt out."""
+    """The text as one line, with invisible and direction-changing characters escaped."""
     line = " ".join(str(text).split())
-    return "".join(c if _is_harmless(c) else ascii(c)[1:-1] for c in line)
+    return "".join(c if _is_visible(c) else ascii(c)[1:-1] for c in line)
 
 
-def _is_harmless(character: str) -> bool:
-    """Not control characters, nor those that turn the direction of what follows."""
+def _is_visible(character: str) -> bool:
+    """Whether it is neither a control character nor one that changes the text direction."""
     return character.isprintable() and unicodedata.category(character) not in ("Cf", "Zl", "Zp")

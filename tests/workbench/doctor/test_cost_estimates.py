@@ -1,4 +1,4 @@
-"""Costs are extrapolated from invented ones: no clock is trusted here."""
+"""Costs are extrapolated from invented costs, without a real clock."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import margrove
+from margrove.workbench.doctor.costs import memory as cost_memory
 from margrove.workbench.doctor.costs import probes as cost_probes
 from margrove.workbench.doctor.costs.estimates import (
     CostEstimate,
@@ -53,7 +54,7 @@ def test_costs_of_the_assumed_form_are_continued_exactly(exponent, a) -> None:
 
 
 def test_bytes_are_continued_as_well_as_seconds() -> None:
-    """Numbers of any size: what solves the small system knows no units."""
+    """Numbers of any size: the solution does not depend on units."""
     for unit in (1e-9, 1.0, 1e12):
         found = extrapolated([1000, 2000], [3 * unit, 4 * unit], 11_000, 1.0)
         assert found == pytest.approx(13 * unit)
@@ -64,7 +65,7 @@ def test_one_size_is_taken_as_proportional() -> None:
 
 
 def test_costs_never_fall_with_more_rows() -> None:
-    """What was slower on fewer rows was noise: then they cost the same."""
+    """A higher cost of fewer rows is noise: then both cost the same."""
     found = extrapolated([1000, 4000], [0.5, 0.3], 100_000, 1.0)
     assert 0.3 <= found <= 0.5
     steep = extrapolated([1000, 4000], [0.1, 1.6], 8000, 1.0)
@@ -126,7 +127,7 @@ def test_what_more_rounds_take_while_they_run_counts_as_well() -> None:
 
 def test_sizes_that_were_not_weighed_are_left_out() -> None:
     probes = [Probe(1000, 1, 1.0, 10.0, 10.0), Probe(4000, 1, 4.0, None)]
-    pairs = [(own, own) for own in probes]
+    pairs = [(probe, probe) for probe in probes]
     assert total_bytes(pairs, 2000, 1, 1.0) == pytest.approx(20.0)
     assert total_seconds(pairs, 8000, 1, 1.0) == pytest.approx(8.0)
 
@@ -141,7 +142,7 @@ def test_the_range_grows_with_the_distance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "exponent", "rounds_name", "rounds", "wants"),
+    ("model", "exponent", "rounds_name", "rounds", "table_form"),
     [
         (margrove.SVC(), KERNEL_EXPONENT, None, 1, "scaled"),
         (margrove.NuSVR(), KERNEL_EXPONENT, None, 1, "scaled"),
@@ -156,16 +157,16 @@ def test_the_range_grows_with_the_distance() -> None:
         (make_pipeline(StandardScaler(), margrove.SVC()), KERNEL_EXPONENT, None, 1, "scaled"),
         (Ridge(), 1.0, None, 1, "filled"),
     ],
-    ids=lambda own: type(own).__name__ if hasattr(own, "fit") else "",
+    ids=lambda case: type(case).__name__ if hasattr(case, "fit") else "",
 )
-def test_families(model, exponent, rounds_name, rounds, wants) -> None:
+def test_families(model, exponent, rounds_name, rounds, table_form) -> None:
     found = family_of(model)
     assert (found.exponent, found.rounds_name, found.rounds) == (exponent, rounds_name, rounds)
-    assert found.wants == wants
+    assert found.table_form == table_form
     few, more = found.probed_rounds
     assert 1 <= few <= more <= rounds
-    hasty = found.in_haste().probed_rounds
-    assert hasty <= (few, more)
+    fewer = found.with_fewer_rounds().probed_rounds
+    assert fewer <= (few, more)
 
 
 def test_trees_that_grow_side_by_side_are_probed_side_by_side() -> None:
@@ -194,7 +195,7 @@ def test_probes_hold_rows_back_if_the_fit_will() -> None:
 
 
 def test_memory_of_pairs_of_classes() -> None:
-    """More rows take more, in each regime; tiles of pairs are far less than all of K."""
+    """More rows take more memory in each regime; tiles of pairs take far less than all of K."""
     counts = np.array([400, 300, 300])
     for regime in ((1, 2), (3, 4, 5), (6, 10, 40)):
         sizes = [pairs_bytes(counts * k) for k in regime]
@@ -207,16 +208,16 @@ def test_memory_of_pairs_of_classes() -> None:
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_one_of_each_family_is_offered(task) -> None:
-    names = [type(own).__name__ for own in learners_for(task)]
+    names = [type(learner).__name__ for learner in learners_for(task)]
     assert len(set(names)) == len(names) == (9 if task == "classification" else 8)
     assert names[-1] == ("SVC" if task == "classification" else "SVR")
 
 
-# -- probes, with a clock of our own --
+# -- probes, with a simulated clock --
 
 
 class Counting(ClassifierMixin, BaseEstimator):
-    """Takes a microsecond a row and a millisecond a round, on a clock that only it moves."""
+    """Takes a microsecond per row and a millisecond per round, on a simulated clock."""
 
     def __init__(self, n_estimators=100, log=None):
         self.n_estimators = n_estimators
@@ -318,10 +319,10 @@ def test_every_family_gets_a_table_that_it_takes(X, task) -> None:
     found = doctor(X, y, probe_seconds=0.01)
     assert len(found.estimates) + len(found.notes) == (9 if task == "classification" else 8)
     assert len(found.notes) <= 1  # AdaBoost may find nothing better than chance
-    for own in found.estimates:
-        assert 0 < own.seconds_low < own.seconds < own.seconds_high
-        assert 0 <= own.megabytes_low <= own.megabytes <= own.megabytes_high
-    seconds = [own.seconds for own in found.estimates]
+    for cost in found.estimates:
+        assert 0 < cost.seconds_low < cost.seconds < cost.seconds_high
+        assert 0 <= cost.megabytes_low <= cost.megabytes <= cost.megabytes_high
+    seconds = [cost.seconds for cost in found.estimates]
     assert seconds == sorted(seconds)
     assert "A fit of all rows on this machine takes about" in str(found)
     json.dumps(found.as_dict(), allow_nan=False)
@@ -339,18 +340,18 @@ def test_memory_is_seen_where_the_system_tells_and_where_it_does_not(monkeypatch
     def fit():
         return np.ones(4_000_000).sum()
 
-    assert cost_probes._allocated_bytes(fit)[0] == pytest.approx(32e6, rel=0.05)
+    assert cost_memory.allocated_bytes(fit)[0] == pytest.approx(32e6, rel=0.05)
 
     def shrinking():
         return np.ones(4_000_000)[:1000].copy()
 
-    peak, kept = cost_probes._allocated_bytes(shrinking)
+    peak, kept = cost_memory.allocated_bytes(shrinking)
     assert peak == pytest.approx(32e6, rel=0.05)
     assert kept < 1e5
-    seen = cost_probes._touched_bytes(fit)
+    seen = cost_memory.touched_bytes(fit)
     assert seen is None or seen == pytest.approx(32e6, rel=0.3)
-    monkeypatch.setattr(cost_probes, "_FORGET_PEAK", cost_probes.Path("nowhere/at/all"))
-    assert cost_probes._touched_bytes(fit) is None
+    monkeypatch.setattr(cost_memory, "_CLEAR_PEAK", cost_memory.Path("nowhere/at/all"))
+    assert cost_memory.touched_bytes(fit) is None
 
 
 # -- for people --

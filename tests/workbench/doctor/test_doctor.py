@@ -1,4 +1,4 @@
-"""Each finding is made where it should be, and nearly the same table is left alone."""
+"""Each finding is made for a table that has the problem, and not for a similar one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ N = 200
 
 
 def table(**columns):
-    """A healthy table of four columns, and what is put into it."""
+    """A table of four columns without problems, with given columns added."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"x{j}": rng.standard_normal(N) for j in range(4)})
     for name, values in columns.items():
@@ -218,22 +218,22 @@ PYTHON = re.compile(
 @pytest.mark.parametrize("kind", TRIGGERS)
 def test_commands_are_not_told_of_python(kind) -> None:
     found = doctor(*TRIGGERS[kind][0], estimate=False).for_commands()
-    for own in found.of_kind(kind):
-        assert not PYTHON.search(own.way_out), own.way_out
-        assert own.way_out.endswith((".", ")"))
-    assert [SEVERITIES.index(own.severity) for own in found.findings] == sorted(
-        SEVERITIES.index(own.severity) for own in found.findings
+    for finding in found.of_kind(kind):
+        assert not PYTHON.search(finding.way_out), finding.way_out
+        assert finding.way_out.endswith((".", ")"))
+    assert [SEVERITIES.index(finding.severity) for finding in found.findings] == sorted(
+        SEVERITIES.index(finding.severity) for finding in found.findings
     )
 
 
 def test_what_commands_do_by_themselves_is_a_notice_to_them() -> None:
-    told = doctor(table(constant=1.0), classes(), estimate=False)
-    assert told.of_kind("constant_column")[0].severity == "warning"
-    (own,) = told.for_commands().of_kind("constant_column")
-    assert own.severity == "notice"
-    assert "by themselves" in own.way_out
-    assert told.for_commands().healthy
-    assert not told.healthy
+    diagnosis = doctor(table(constant=1.0), classes(), estimate=False)
+    assert diagnosis.of_kind("constant_column")[0].severity == "warning"
+    (finding,) = diagnosis.for_commands().of_kind("constant_column")
+    assert finding.severity == "notice"
+    assert "automatically" in finding.way_out
+    assert diagnosis.for_commands().healthy
+    assert not diagnosis.healthy
 
 
 def test_names_become_options_that_can_be_copied() -> None:
@@ -244,7 +244,7 @@ def test_names_become_options_that_can_be_copied() -> None:
 
 
 def test_how_many_labels_the_commands_tell_apart() -> None:
-    assert margrove.TablePreparation().max_categories == label_checks._LABELS_TOLD_APART
+    assert margrove.TablePreparation().max_categories == label_checks._KEPT_LABELS
 
 
 @pytest.mark.parametrize(("n_rare", "is_told"), [(24, True), (40, True), (42, False)])
@@ -279,7 +279,9 @@ def test_what_should_be_found_is_found(kind) -> None:
 def test_severities_come_in_order() -> None:
     X = table(z=3.0, copy=table()["x1"], many=1000 * numbers(), leak=classes())
     found = doctor(X, classes(), estimate=False)
-    order = [("critical", "warning", "notice").index(own.severity) for own in found.findings]
+    order = [
+        ("critical", "warning", "notice").index(finding.severity) for finding in found.findings
+    ]
     assert order == sorted(order)
     assert not found.healthy
     assert len(set(order)) == 3
@@ -291,9 +293,9 @@ def test_the_frame_and_json_hold_the_findings() -> None:
     frame = found.frame()
     assert frame["kind"].tolist() == ["constant_column"]
     assert frame["columns"].tolist() == [("z",)]
-    told = json.loads(json.dumps(found.as_dict()))
-    assert told["findings"][0]["columns"] == ["z"]
-    assert told["task"] == "classification"
+    document = json.loads(json.dumps(found.as_dict()))
+    assert document["findings"][0]["columns"] == ["z"]
+    assert document["task"] == "classification"
     assert doctor(table(), estimate=False).frame().empty
 
 
@@ -369,18 +371,18 @@ def test_figures_are_those_of_a_loop(as_sparse) -> None:
     X[:, 4], X[:, 5], X[:, 6] = np.nan, 0.0, 1e300
     figures = figures_of(code_table(sp.csr_matrix(X) if as_sparse else X))
     for j in range(X.shape[1]):
-        own = X[:, j][np.isfinite(X[:, j])]
+        finite = X[:, j][np.isfinite(X[:, j])]
         assert figures.missing[j] == np.isnan(X[:, j]).sum()
         assert figures.infinite[j] == np.isinf(X[:, j]).sum()
-        counts = np.unique(own, return_counts=True)[1]
+        counts = np.unique(finite, return_counts=True)[1]
         assert figures.distinct[j] == len(counts)
-        assert figures.commonest[j] == (counts.max() if len(own) else 0)
-        if len(own):
-            assert (figures.low[j], figures.high[j]) == (own.min(), own.max())
-            assert figures.mean[j] == pytest.approx(own.mean(), rel=1e-12, abs=1e-12)
-            spread = 0.0 if j == 6 else own.std()
+        assert figures.commonest[j] == (counts.max() if len(finite) else 0)
+        if len(finite):
+            assert (figures.low[j], figures.high[j]) == (finite.min(), finite.max())
+            assert figures.mean[j] == pytest.approx(finite.mean(), rel=1e-12, abs=1e-12)
+            spread = 0.0 if j == 6 else finite.std()
             assert figures.std[j] == pytest.approx(spread, abs=1e-12)
-            assert figures.is_whole[j] == bool(np.all(own == np.floor(own)))
+            assert figures.is_whole[j] == bool(np.all(finite == np.floor(finite)))
         else:
             assert np.isnan(figures.low[j])
 
@@ -430,7 +432,7 @@ def test_relabelled_columns() -> None:
 # -- leaks --
 
 
-def told(values, y, **settings):
+def leak_in(values, y, **settings):
     target = examined_target(y, len(y), None)
     tell = how_column_tells_class if target.task == "classification" else how_column_tells_number
     return tell(np.asarray(values, float), target, **settings)
@@ -438,22 +440,22 @@ def told(values, y, **settings):
 
 def test_how_a_column_tells_the_class() -> None:
     y = classes(3)
-    assert told(7 - y, y)[0] == "critical"
-    severity, how = told(y * 3 + np.arange(N) % 3, y)
+    assert leak_in(7 - y, y)[0] == "critical"
+    severity, how = leak_in(y * 3 + np.arange(N) % 3, y)
     assert (severity, "9 values" in how) == ("warning", True)
-    assert "2 thresholds" in told(np.abs(numbers()) / 9 + y, y)[1]
-    assert "one threshold" in told(np.abs(numbers()) / 9 + classes(), classes())[1]
-    assert told(numbers(), y) is None
-    assert told(np.where(y == 0, np.nan, y), y)[0] == "critical"  # a gap is a value, too
+    assert "2 thresholds" in leak_in(np.abs(numbers()) / 9 + y, y)[1]
+    assert "one threshold" in leak_in(np.abs(numbers()) / 9 + classes(), classes())[1]
+    assert leak_in(numbers(), y) is None
+    assert leak_in(np.where(y == 0, np.nan, y), y)[0] == "critical"  # a gap is a value, too
 
 
 def test_a_column_that_is_nearly_always_right() -> None:
     y = np.arange(5000) % 2
     wrong = y.copy()
     wrong[:3] = 1 - wrong[:3]
-    assert "99.9 %" in told(wrong, y)[1]
+    assert "99.9 %" in leak_in(wrong, y)[1]
     wrong[:50] = 1 - y[:50]
-    assert told(wrong, y) is None
+    assert leak_in(wrong, y) is None
 
 
 def test_chance_is_no_leak() -> None:
@@ -465,13 +467,13 @@ def test_chance_is_no_leak() -> None:
 
 def test_how_a_column_tells_a_number() -> None:
     y = numbers()
-    assert told(y, y) == ("critical", "is the target")
-    assert "up to units" in told(2.54 * y + 1, y)[1]
-    assert "same order" in told(np.exp(2 * y), y)[1]
-    assert "opposite order" in told(-np.exp(2 * y), y)[1]
-    assert told(y + 0.1 * np.random.default_rng(0).standard_normal(N), y) is None
+    assert leak_in(y, y) == ("critical", "is the target")
+    assert "up to units" in leak_in(2.54 * y + 1, y)[1]
+    assert "same order" in leak_in(np.exp(2 * y), y)[1]
+    assert "opposite order" in leak_in(-np.exp(2 * y), y)[1]
+    assert leak_in(y + 0.1 * np.random.default_rng(0).standard_normal(N), y) is None
     few = np.array([0.5, 2.5, 1.5])[classes(3)]
-    assert "3 values goes" in told(np.array([1.0, 2.0, 0.0])[classes(3)], few)[1]
+    assert "3 values goes" in leak_in(np.array([1.0, 2.0, 0.0])[classes(3)], few)[1]
 
 
 def test_leaks_into_numbers_are_found_in_a_table() -> None:
@@ -725,8 +727,8 @@ def test_strange_targets(y, kinds) -> None:
         (R, 5, "y is a int"),
         (R, R, r"shape \(60, 3\)"),
         (R, pd.DataFrame(R), "y has 3 columns"),
-        (R, [[1, 2]] * 60, "y holds values of type list"),
-        (R, [{}] * 60, "y holds values of type dict"),
+        (R, [[1, 2]] * 60, "y contains values of type list"),
+        (R, [{}] * 60, "y contains values of type dict"),
     ],
 )  # fmt: skip
 def test_what_is_no_table_is_said_to_be_none(X, y, message) -> None:
@@ -735,7 +737,7 @@ def test_what_is_no_table_is_said_to_be_none(X, y, message) -> None:
 
 
 def test_labels_are_no_numbers_to_predict() -> None:
-    with pytest.raises(InvalidDataError, match="holds labels"):
+    with pytest.raises(InvalidDataError, match="target contains labels"):
         doctor(R, ["a", "b"] * 30, margrove.SVR(), estimate=False)
 
 
@@ -762,7 +764,7 @@ def test_many_columns() -> None:
     X = np.random.default_rng(0).standard_normal((100, 10_000))
     X[:, 5000] = X[:, 77]
     found = doctor(X, np.arange(100) % 2, estimate=False)
-    assert {own.kind for own in found.findings} == {"few_rows", "duplicated_columns"}
+    assert {finding.kind for finding in found.findings} == {"few_rows", "duplicated_columns"}
     assert found.of_kind("duplicated_columns")[0].columns == (77, 5000)
 
 

@@ -1,4 +1,4 @@
-"""A page as a browser would take it apart, for tests."""
+"""A parsed HTML page, for tests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
     @property
     def words(self) -> str:
-        return " ".join("".join(f"{own} " for own in self._words).split())
+        return " ".join("".join(f"{word} " for word in self._words).split())
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
@@ -54,16 +54,16 @@ class Page(HTMLParser):
     @property
     def policy(self) -> str:
         (found,) = [
-            own["content"]
-            for own in self.all("meta")
-            if own.get("http-equiv") == "Content-Security-Policy"
+            meta["content"]
+            for meta in self.all("meta")
+            if meta.get("http-equiv") == "Content-Security-Policy"
         ]
         assert found is not None
         return found
 
 
 def hash_of(text: str) -> str:
-    """As a policy names it."""
+    """The hash of a text as a content security policy has it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -160,7 +160,7 @@ ALLOWED_ATTRIBUTES = {
 
 
 def require_harmless(html: str) -> Page:
-    """Only what templates and charts write: no handler, no style, no address but of a section."""
+    """Check that a page has no event handlers, inline styles, or links except to its sections."""
     page = Page(html)
     assert page.unclosed == []
     assert page.comments == []
@@ -172,7 +172,7 @@ def require_harmless(html: str) -> Page:
                 assert value is not None
                 assert value.startswith("#"), value
     scripts = page.all("script")
-    assert [own.get("type") for own in scripts] == ["application/json", None]
+    assert [script.get("type") for script in scripts] == ["application/json", None]
     assert len(page.all("style")) == 1
     (style,), (_, script) = page.texts["style"], page.texts["script"]
     policy = dict(part.strip().split(" ", 1) for part in page.policy.split(";"))

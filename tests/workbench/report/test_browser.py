@@ -34,7 +34,7 @@ _SWITCHES = (
 
 
 def _opened(path, tmp_path) -> tuple[str, str]:
-    """The page as it is after its script has run, and what the browser had to say."""
+    """The page after its script has run, and the messages of the browser."""
     done = subprocess.run(
         [str(_BROWSER), *_SWITCHES, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom",
          path.as_uri()],
@@ -55,7 +55,7 @@ def test_hostile_names_run_nothing(part, tmp_path) -> None:
     X = pd.DataFrame(
         generator.normal(size=(150, len(names))), columns=pd.Index(names, dtype=object)
     )
-    labels = [own for own in names if "\ud800" not in own and own.strip("\0")][:20]
+    labels = [name for name in names if "\ud800" not in name and name.strip("\0")][:20]
     y = np.array((labels * 150)[:150], dtype=object)
     X[names[0]] = np.arange(150) % len(labels)
     found = report(
@@ -75,7 +75,7 @@ def test_hostile_names_run_nothing(part, tmp_path) -> None:
 
 
 def test_the_policy_stops_what_escaping_would_have_let_through(tmp_path) -> None:
-    """Markup that is put into the page by force does not run; without the policy it does."""
+    """Injected markup does not run; without the policy it does."""
     X = np.arange(12.0)[:, None]
     found = report(DecisionTreeClassifier().fit(X, X[:, 0] > 5), X, X[:, 0] > 5, title="mine")
     forced = found.html.replace(
@@ -100,7 +100,7 @@ def test_a_harmless_report_has_no_complaints_and_its_script_works(tmp_path) -> N
     dom, log = _opened(path, tmp_path)
     page = Page(dom)
     assert _messages(log) == []
-    heads = [own for own in page.all("button") if own.get("type") == "button"]
+    heads = [button for button in page.all("button") if button.get("type") == "button"]
     assert len(heads) > 5  # heads of tables that sort
-    groups = [own for own in page.all("g") if own.get("class") == "tree-group"]
-    assert all(own.get("tabindex") == "0" for own in groups)
+    groups = [group for group in page.all("g") if group.get("class") == "tree-group"]
+    assert all(group.get("tabindex") == "0" for group in groups)

@@ -1,4 +1,4 @@
-"""Text can be read on what it lies on, in both themes: WCAG's ratio for AA is 4.5."""
+"""Text has enough contrast with its background in both themes: WCAG's ratio for AA is 4.5."""
 
 from __future__ import annotations
 

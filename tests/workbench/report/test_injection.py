@@ -1,4 +1,4 @@
-"""Names are shown, never obeyed: two hundred that try, in every place where a name can be."""
+"""Names are shown, never interpreted: two hundred hostile names in every possible place."""
 
 from __future__ import annotations
 
@@ -52,8 +52,10 @@ def test_names_of_columns(part) -> None:
 
 @pytest.mark.parametrize("part", range(len(_PARTS)))
 def test_labels_of_classes(part) -> None:
-    labels = [own for own in _PARTS[part] if own.encode("utf-8", "surrogatepass").strip(b"\0")][:40]
-    labels = [own for own in labels if "\ud800" not in own]
+    labels = [name for name in _PARTS[part] if name.encode("utf-8", "surrogatepass").strip(b"\0")][
+        :40
+    ]
+    labels = [label for label in labels if "\ud800" not in label]
     y = np.array((labels * 3)[: 3 * len(labels)], dtype=object)
     X = np.arange(len(y), dtype=float)[:, None] % len(labels) + np.zeros((1, 2))
     model = DecisionTreeClassifier().fit(X, y)

@@ -1,4 +1,4 @@
-"""Reports of every family: their sections are there, and their numbers are those of the facts."""
+"""Reports of every family have their sections, with the numbers of the facts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from margrove.datasets import load_iris
 from margrove.ensemble.bootstrap.statistic import ConfidenceInterval
 from margrove.exceptions import InvalidDataError
 from margrove.facts import predictions
-from margrove.select.calibrate.wilson import wilson_interval
+from margrove.select.calibrate.reliability_figures import wilson_interval
 from margrove.select.compare.result import Comparison, ModelScore
 from margrove.workbench.report import Report, report
 from margrove.workbench.report.blocks import Table
@@ -90,7 +90,7 @@ def _regressed(name: str) -> tuple[object, Report, Page]:
 
 
 def _sections(page: Page) -> list[str]:
-    return [own["id"] or "" for own in page.all("section")]
+    return [section["id"] or "" for section in page.all("section")]
 
 
 @pytest.mark.parametrize("name", _CLASSIFIERS)
@@ -100,10 +100,10 @@ def test_reports_of_classifiers(name) -> None:
     assert found.gaps == ()
     sections = ["summary", "data", "model", "judged", "dependence", "reproduction"]
     assert _sections(page) == sections
-    assert [own["href"] for own in page.all("a")][1:] == [f"#{own}" for own in sections]
+    assert [link["href"] for link in page.all("a")][1:] == [f"#{name}" for name in sections]
     matrix = predictions.confusion(model, X[1::2], y[1::2])
     assert f"{percent(matrix.accuracy)} accuracy" in page.words
-    assert "on 75 rows it has not seen; always answering “setosa” would reach 33.3 %" in page.words
+    assert "on 75 rows it has not seen; always predicting “setosa” would reach 33.3 %" in page.words
     assert "Confusion matrix" in page.words
     assert "Worst mistakes" in page.words
     assert len(found.html) < 600_000
@@ -115,9 +115,9 @@ def test_reports_of_models_of_numbers(name) -> None:
     model, found, page = _regressed(name)
     X, y = _prices()
     assert found.gaps == ()
-    told = predictions.residual_facts(model, X[100:], y[100:])
-    assert f"an error of {number(told.root_mean_squared_error)} (root mean square)" in page.words
-    assert f"off by {number(told.mean_absolute_error)}; half of the rows" in page.words
+    errors = predictions.residual_facts(model, X[100:], y[100:])
+    assert f"an error of {number(errors.root_mean_squared_error)} (root mean square)" in page.words
+    assert f"off by {number(errors.mean_absolute_error)}; half of the rows" in page.words
     assert "Errors against predictions" in page.words
     assert "Confusion" not in page.words
 
@@ -125,11 +125,11 @@ def test_reports_of_models_of_numbers(name) -> None:
 def test_a_support_vector_machine_shows_its_proof_and_vectors() -> None:
     model, _, page = _classified("svc")
     X, y = _flowers()
-    told = facts.describe(model, X[::2], y[::2])
-    assert f"support vectors {count(told.n_support)}" in page.words
+    described = facts.describe(model, X[::2], y[::2])
+    assert f"support vectors {count(described.n_support)}" in page.words
     assert "Certificate: the objective is" in page.words
-    assert number(told.proof.primal, 8) in page.words
-    for kind in told.kinds:
+    assert number(described.proof.primal, 8) in page.words
+    for kind in described.kinds:
         assert kind.name in page.words
     assert "How clearly rows are on their side" in page.words
     margins = predictions.margins_of(model, X[1::2], y[1::2])
@@ -147,18 +147,18 @@ def test_a_linear_machine_shows_its_weights_by_name() -> None:
 
 def test_a_perceptron_shows_its_mistakes_and_the_bound() -> None:
     model, _, page = _classified("perceptron")
-    told = facts.describe(model)
-    assert f"mistakes {number(told.mistakes)}" in page.words
+    described = facts.describe(model)
+    assert f"mistakes {number(described.mistakes)}" in page.words
     assert "Novikoff" in page.words
 
 
 def test_a_tree_is_drawn_with_its_rules() -> None:
     model, found, page = _classified("tree")
-    told = facts.describe(model)
-    assert f"leaves {told.n_leaves}" in page.words
-    drawn = [own for own in page.all("g") if own.get("class") == "tree-group"]
-    assert len(drawn) == told.n_nodes
-    assert [own for own in page.all("svg") if own.get("class") == "tree"]
+    described = facts.describe(model)
+    assert f"leaves {described.n_leaves}" in page.words
+    drawn = [group for group in page.all("g") if group.get("class") == "tree-group"]
+    assert len(drawn) == described.n_nodes
+    assert [svg for svg in page.all("svg") if svg.get("class") == "tree"]
     rules = margrove.rules(model)
     for rule in rules:
         assert rule.text.rpartition(": ")[0] in page.words
@@ -189,8 +189,8 @@ def test_a_forest_shows_its_out_of_bag_error_and_importances() -> None:
 
 def test_boosting_shows_errors_bound_and_margins() -> None:
     model, _, page = _classified("ada")
-    told = facts.describe(model)
-    assert f"training error {percent(told.training_error, 2)}" in page.words
+    described = facts.describe(model)
+    assert f"training error {percent(described.training_error, 2)}" in page.words
     assert "Errors, round by round" in page.words
     assert "How clearly rows are right" in page.words
     X, y = [[float(k)] for k in range(40)], ["a", "b", "a", "b"] * 10
@@ -200,8 +200,8 @@ def test_boosting_shows_errors_bound_and_margins() -> None:
 
 def test_gradient_boosting_shows_its_losses() -> None:
     model, _, page = _classified("hist")
-    told = facts.describe(model)
-    assert f"loss {number(told.loss_at_end)}" in page.words
+    described = facts.describe(model)
+    assert f"loss {number(described.loss_at_end)}" in page.words
     assert "Loss, round by round" in page.words
     assert "held-out rows" in page.words
 
@@ -243,9 +243,14 @@ def test_the_summary_ranks_columns_as_their_charts_are_ranked() -> None:
 def _compared(scores: dict[str, list[float]], scoring: str = "r2", n_rows: int = 100) -> object:
     models = [
         ModelScore(
-            name, float(np.mean(own)), ConfidenceInterval(min(own), max(own)), np.array(own), 1, 1
+            name,
+            float(np.mean(values)),
+            ConfidenceInterval(min(values), max(values)),
+            np.array(values),
+            1,
+            1,
         )
-        for name, own in scores.items()
+        for name, values in scores.items()
     ]
     return Comparison(tuple(models), (), (), scoring, "corrected_t", 0.95, 5, n_rows)
 
@@ -253,10 +258,12 @@ def _compared(scores: dict[str, list[float]], scoring: str = "r2", n_rows: int =
 def test_one_very_bad_score_does_not_squeeze_the_others() -> None:
     found = _compared({"good": [0.8, 0.9], "fair": [0.6, 0.7], "awful": [-4000.0, -12.0]})
     page = Page(str(leaderboard_section(found).blocks[1].chart))
-    dots = [float(own["cx"]) for own in page.all("circle") if own["class"].startswith("dot")]
+    dots = [
+        float(circle["cx"]) for circle in page.all("circle") if circle["class"].startswith("dot")
+    ]
     assert len(dots) == 2
     assert dots[0] - dots[1] > 40
-    (arrow,) = [own for own in page.all("path") if "dot" in own["class"]]
+    (arrow,) = [path for path in page.all("path") if "dot" in path["class"]]
     assert arrow["d"].endswith("l8 -5v10z")
     assert number(-2006.0) in page.words
     assert f"begins at {number(-0.5)}" in leaderboard_section(found).blocks[1].caption
@@ -281,9 +288,9 @@ def test_an_accuracy_has_no_interval_that_is_narrower_than_that_of_its_rows() ->
     assert found["model"].interval == (0.5, 0.9)
     numbers = _compared(scores)
     assert with_intervals_of_rows(numbers) is numbers
-    told = meaning_of_intervals(found)
-    assert "fold to fold" in told
-    assert "not by whether intervals overlap" in told
+    meaning = meaning_of_intervals(found)
+    assert "fold to fold" in meaning
+    assert "not by whether intervals overlap" in meaning
 
 
 def test_comparison_diagnosis_and_tuning() -> None:
@@ -302,7 +309,7 @@ def test_comparison_diagnosis_and_tuning() -> None:
     for finding in diagnosis.findings:
         assert finding.message in page.words
     assert "Score for each C and gamma" in page.words
-    cells = [own for own in page.all("rect") if own.get("class") == "heat"]
+    cells = [rect for rect in page.all("rect") if rect.get("class") == "heat"]
     assert len(cells) == 9
 
 
@@ -312,7 +319,7 @@ def test_what_autotune_tried() -> None:
     page = require_harmless(report(tree, X, y).html)
     assert "tuning" in _sections(page)
     assert "ccp_alpha" in page.words
-    with pytest.raises(TypeError, match="tuning must be what"):
+    with pytest.raises(TypeError, match="tuning must be the result"):
         report(tree, X, y, tuning="no")
 
 
@@ -323,7 +330,7 @@ def test_of_many_settings_the_best_ten_are_shown_at_once() -> None:
         standard_errors=np.full(len(scores), 0.01), chosen=45, score=scores[45], seconds=1.0,
         scoring="accuracy", explanation=("C was tried.",),
     )  # fmt: skip
-    first, rest = (own for own in tuning_section(tuned).blocks if isinstance(own, Table))
+    first, rest = (block for block in tuning_section(tuned).blocks if isinstance(block, Table))
     assert len(first.rows) == 10
     assert [row[-1].text for row in first.rows] == [""] * 9 + ["chosen"]
     assert first.rows[0][1].text == "0.95"
@@ -331,7 +338,7 @@ def test_of_many_settings_the_best_ten_are_shown_at_once() -> None:
     assert rest.folded == "30 settings more"
     assert rest.note == "11 settings with lower scores left out."
     equal = SimpleNamespace(**{**vars(tuned), "scores": np.full(len(scores), 0.9)})
-    first = next(own for own in tuning_section(equal).blocks if isinstance(own, Table))
+    first = next(block for block in tuning_section(equal).blocks if isinstance(block, Table))
     assert first.note == "51 settings share the highest score."
 
 
@@ -386,7 +393,7 @@ def test_saving_is_atomic_and_does_not_overwrite(tmp_path) -> None:
     assert path.read_text() == "mine"
     found.save(str(path), overwrite=True)
     assert path.read_text(encoding="utf-8") == found.html
-    assert [own.name for own in tmp_path.iterdir()] == ["report.html"]
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_outliers_have_a_report_too() -> None:
@@ -465,6 +472,6 @@ def test_headings_captions_and_labels_are_there() -> None:
         for svg in page.all("svg"):
             assert svg["role"] == "img"
             assert svg["aria-label"]
-        ids = [own["id"] for _, own in page.tags if "id" in own]
+        ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
         assert len(set(ids)) == len(ids)
         assert page.all("html")[0]["lang"] == "en"

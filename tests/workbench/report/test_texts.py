@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margrove.select.calibrate.wilson import wilson_interval
+from margrove.select.calibrate.reliability_figures import wilson_interval
 from margrove.workbench.report import charts
 from margrove.workbench.report.judgement import r2_interval
 from margrove.workbench.report.markup import Markup, as_script_data, tag
@@ -102,7 +102,7 @@ def test_tags_escape_texts_and_attributes() -> None:
     assert str(made) == '<text data-x="&quot;&amp;">&lt;b&gt;<i>x</i></text>'
 
 
-@given(st.recursive(st.text() | st.integers(), lambda own: st.lists(own, max_size=3)))
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner, max_size=3)))
 def test_data_of_a_script_never_ends_it(value) -> None:
     text = as_script_data({"x": value})
     assert not set("<>&\u2028\u2029") & set(text)
@@ -146,9 +146,9 @@ def test_charts_take_what_is_not_finite() -> None:
         charts.class_map([[nan, 0.5], [0.0, 1.0]], label="l"),
         charts.ranked_bars([], [], title="t", label="l"),
     ]
-    for own in made:
-        assert 'nan"' not in own
-        assert 'inf"' not in own
+    for chart in made:
+        assert 'nan"' not in chart
+        assert 'inf"' not in chart
 
 
 def test_a_line_of_many_points_is_thinned_and_keeps_its_ends() -> None:

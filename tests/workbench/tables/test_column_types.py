@@ -1,4 +1,4 @@
-"""Columns are taken for what a person would take them for."""
+"""Columns get the types that a person would give them."""
 
 from __future__ import annotations
 
@@ -89,17 +89,17 @@ def test_given_types() -> None:
     given = {"a": "category", "b": "text", "c": "number"}
     found = describe_columns(frame, given)
     assert [(column.type, column.reason) for column in found] == [
-        (own, "as it was given") for own in given.values()
+        (type_, "as it was given") for type_ in given.values()
     ]
     assert found[0].examples == ("1", "2")
     assert describe_columns(frame, {"a": "ignored"})[0].type == "ignored"
-    with pytest.raises(InvalidDataError, match="'z', which the table does not have"):
+    with pytest.raises(InvalidDataError, match="'z', but X has no such column"):
         describe_columns(frame, {"z": "text"})
-    with pytest.raises(InvalidDataError, match=r"'b' of X holds 'x y z' .*row 0.*is a number"):
+    with pytest.raises(InvalidDataError, match=r"'b' of X contains 'x y z' .*row 0.*is a number"):
         describe_columns(frame, {"b": "number"})
-    with pytest.raises(InvalidDataError, match="'a' of X holds numbers, but is a date"):
+    with pytest.raises(InvalidDataError, match="'a' of X contains numbers, but is a date"):
         describe_columns(frame, {"a": "date"})
-    with pytest.raises(InvalidDataError, match="nobody can say which number is the day"):
+    with pytest.raises(InvalidDataError, match="day and month are ambiguous"):
         describe_columns(pl.DataFrame({"a": ["1/2/2024", "3/4/2024"]}), {"a": "date"})
 
 
@@ -111,9 +111,9 @@ def test_a_few_cells_that_are_no_numbers() -> None:
 
 
 def test_what_holds_no_values() -> None:
-    with pytest.raises(InvalidDataError, match="Column 'a' of X holds"):
+    with pytest.raises(InvalidDataError, match="Column 'a' of X contains"):
         describe_columns(pl.DataFrame({"a": [[1], [2]]}))
-    with pytest.raises(TypeError, match="column 'a' of X holds a dict"):
+    with pytest.raises(TypeError, match="column 'a' of X contains a dict"):
         describe_columns(pd.DataFrame({"a": [{}, {}]}))
     with pytest.raises(InvalidDataError, match="the table is empty"):
         describe_columns(pl.DataFrame({"a": []}))

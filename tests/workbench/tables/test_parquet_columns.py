@@ -31,7 +31,7 @@ def file_of(column: Any) -> io.BytesIO:
 
 
 class Length(pa.ExtensionType):
-    """A stranger's type, of numbers."""
+    """An extension type of numbers from another library."""
 
     def __init__(self) -> None:
         super().__init__(pa.float64(), "margrove.test.length")
@@ -78,7 +78,7 @@ def test_plain_values_are_read(kind) -> None:
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_others_are_refused_by_name_unless_they_are_ignored(kind) -> None:
-    with pytest.raises(InvalidDataError, match="column 'd' holds") as caught:
+    with pytest.raises(InvalidDataError, match="column 'd' contains") as caught:
         read_table(file_of(REFUSED[kind]))
     assert "types={'d': 'ignored'}" in str(caught.value)
     assert "--type d=ignored" in caught.value.for_commands
@@ -92,13 +92,13 @@ def test_others_are_refused_by_name_unless_they_are_ignored(kind) -> None:
 def test_a_file_of_nothing_else_is_refused_all_the_same() -> None:
     buffer = io.BytesIO()
     pl.DataFrame({"d": [[1]] * N}).write_parquet(buffer)
-    with pytest.raises(InvalidDataError, match="column 'd' holds list values"):
+    with pytest.raises(InvalidDataError, match="column 'd' contains list values"):
         read_table(io.BytesIO(buffer.getvalue()), types={"d": "ignored"})
 
 
 def test_nested_json_may_be_ignored() -> None:
     data = b'{"d": [1], "a": 1}\n{"d": [2, 3], "a": 2}\n'
-    with pytest.raises(InvalidDataError, match="'d' holds list values"):
+    with pytest.raises(InvalidDataError, match="'d' contains list values"):
         read_table(io.BytesIO(data))
     frame = read_table(io.BytesIO(data), types={"d": "ignored"}).frame
     assert frame["a"].to_list() == [1, 2]

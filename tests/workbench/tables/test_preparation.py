@@ -79,7 +79,7 @@ def test_numbers_are_scaled_and_filled() -> None:
     assert np.array_equal(found[:, names.index("age is missing")], np.isnan(age))
     whole = frame["n"].to_numpy().astype(float)
     assert np.allclose(found[:, names.index("n")], (whole - whole.mean()) / whole.std())
-    assert [own.type for own in preparation.columns_] == [
+    assert [column.type for column in preparation.columns_] == [
         "number", "category", "date", "text", "constant", "ignored", "number",
     ]  # fmt: skip
 
@@ -259,10 +259,10 @@ def test_other_types_that_say_the_same() -> None:
 def test_columns_that_have_become_something_else(form) -> None:
     preparation = TablePreparation(form).fit(table(), Y)
     for column, cells, message in (
-        ("age", ["old"] * N, r"'age' of X holds 'old' \(first in row 0\), but was a number"),
-        ("when", ["soon"] * N, "'when' of X holds 'soon' .* but was a date"),
-        ("when", [1] * N, "'when' of X holds numbers, but was a date"),
-        ("age", [dt.date(2024, 1, 1)] * N, "'age' of X holds dates, but was a number"),
+        ("age", ["old"] * N, r"'age' of X contains 'old' \(first in row 0\), but was a number"),
+        ("when", ["soon"] * N, "'when' of X contains 'soon' .* but was a date"),
+        ("when", [1] * N, "'when' of X contains numbers, but was a date"),
+        ("age", [dt.date(2024, 1, 1)] * N, "'age' of X contains dates, but was a number"),
     ):
         with pytest.raises(InvalidDataError, match=message):
             preparation.transform(table().with_columns(pl.Series(column, cells)))
@@ -308,7 +308,7 @@ def test_tables_of_which_nothing_can_be_learnt() -> None:
         pl.DataFrame({"a": pl.Series([None, None], dtype=pl.String)}),
         pl.DataFrame({"user_id": range(30), "b": ["x"] * 30}),
     ):
-        with pytest.raises(InvalidDataError, match="no column tells its rows apart"):
+        with pytest.raises(InvalidDataError, match="no column distinguishes its rows"):
             TablePreparation().fit(frame)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         TablePreparation().fit(sp.eye_array(3, format="csr"))

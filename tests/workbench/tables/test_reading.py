@@ -62,7 +62,7 @@ CONTENTS = {
 @pytest.mark.parametrize("ending", CONTENTS)
 def test_every_format(ending, packed, tmp_path) -> None:
     data = CONTENTS[ending]
-    data = {"": lambda own: own, ".gz": gzip.compress, ".zst": zstd}[packed](data)
+    data = {"": lambda content: content, ".gz": gzip.compress, ".zst": zstd}[packed](data)
     path = tmp_path / f"table{ending}{packed}"
     path.write_bytes(data)
     table = read_table(path)
@@ -120,7 +120,7 @@ def test_marks_line_ends_and_empty_lines_at_the_end() -> None:
     for text in (b"\xef\xbb\xbf" + CSV, CSV.replace(b"\n", b"\r\n"), CSV + b"\n\n", CSV[:-1]):
         assert frame_of(text).equals(TABLE)
     assert read(b"\xef\xbb\xbf" + CSV).notes == ("a byte order mark was removed",)
-    with pytest.raises(InvalidDataError, match="carriage return alone"):
+    with pytest.raises(InvalidDataError, match="carriage return only"):
         read(b"a,b\r1,2\r")
 
 
@@ -147,8 +147,8 @@ def test_a_blank_after_each_delimiter() -> None:
         ("a,\n1,2\n", "column 2 has no name"),
         ("a,  \n1,2\n", "column 2 has no name"),
         ("", "is empty"),
-        ("\n\n", "nothing but empty lines"),
-        ("a,b\n", "a line of names and no rows"),
+        ("\n\n", "only empty lines"),
+        ("a,b\n", "a line of names but no rows"),
     ],
 )
 def test_tables_that_are_none(text, message) -> None:
@@ -188,7 +188,7 @@ def test_blocks_of_a_large_file_are_joined(monkeypatch) -> None:
     monkeypatch.setattr("margrove.workbench.tables.read.csv_shape._BLOCK", 7)
     text = 'a,b\n"x,""y\n",1\nlonger than a block,2\n"",3\n'
     shape = checked_shape(text.encode(), ",", "it")
-    assert (shape.n_rows, shape.n_columns, shape.one_line_a_row) == (3, 2, False)
+    assert (shape.n_rows, shape.n_columns, shape.one_line_per_row) == (3, 2, False)
     with pytest.raises(InvalidDataError, match="line 5 has 3 cells"):
         checked_shape((text + "1,2,3\n").replace('"",3\n', "").encode(), ",", "it")
 
@@ -255,7 +255,9 @@ def test_a_column_of_labels_may_have_numbers_in_it() -> None:
     doors = ["2", "3", "4", "5more"] * 10
     assert frame_of("a\n" + "\n".join(doors) + "\n")["a"].to_list() == doors
     tickets = [f"A {k}" if k % 3 else str(k) for k in range(1, 40)]
-    assert frame_of("a,b\n" + "".join(f"{own},1\n" for own in tickets))["a"].to_list() == tickets
+    assert (
+        frame_of("a,b\n" + "".join(f"{ticket},1\n" for ticket in tickets))["a"].to_list() == tickets
+    )
 
 
 def test_codes_keep_their_zeros() -> None:
@@ -356,8 +358,8 @@ def test_json_types() -> None:
     [
         ('{"a": 1}\n{"a": \n', "line 2 is not JSON"),
         ('{"a": 1}\n[1]\n', "line 2 is not an object"),
-        ('{"a": {"b": 1}}\n', "column 'a' holds"),
-        ('{"a": [1]}\n', "column 'a' holds"),
+        ('{"a": {"b": 1}}\n', "column 'a' contains"),
+        ('{"a": [1]}\n', "column 'a' contains"),
         ("[1, 2]\n[1]\n", "line 2 is not a list of 2 cells"),
         ('{"a": NaN}\n', "line 1 is not JSON"),
         ("[" * 100_000 + "\n", "line 1 is not JSON"),
@@ -393,7 +395,7 @@ def test_parquet_types() -> None:
 )
 def test_nested_columns_are_refused_by_name(column) -> None:
     data = parquet(pa.table({"a": [1, 2], "deep": column}))
-    with pytest.raises(InvalidDataError, match="column 'deep' holds"):
+    with pytest.raises(InvalidDataError, match="column 'deep' contains"):
         read(data)
 
 

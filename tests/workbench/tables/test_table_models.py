@@ -131,7 +131,7 @@ def test_models_learn_from_raw_tables() -> None:
         (RandomForestClassifier(), "numbers"),
         (LogisticRegression(), "numbers"),
     ],
-    ids=lambda own: own if isinstance(own, str) else type(own).__name__,
+    ids=lambda case: case if isinstance(case, str) else type(case).__name__,
 )
 def test_each_family_gets_its_form(estimator, form) -> None:
     assert form_for(estimator) == form
@@ -153,7 +153,7 @@ def test_what_is_no_estimator() -> None:
 
 def test_types_of_training_are_used_in_reading() -> None:
     zips = [f"{k % 7:05d}" for k in range(60)]
-    text = "zip,x,y\n" + "".join(f"{own},{k},{k % 7 > 3}\n" for k, own in enumerate(zips))
+    text = "zip,x,y\n" + "".join(f"{code},{k},{k % 7 > 3}\n" for k, code in enumerate(zips))
     task = task_of_table(read_table(io.BytesIO(text.encode())))
     model = table_model(m.RandomForestClassifier(3, random_state=0), task.types)
     model.fit(task.X, task.y)

@@ -1,4 +1,4 @@
-"""What is to be predicted, from what."""
+"""The features and the target of a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_classes() -> None:
     assert task.y.tolist() == ["no", "yes"] * (N // 2)
     assert task.classes == ("no", "yes")
     assert task.ids.tolist() == [f"k{k}" for k in range(N)]
-    assert [own.type for own in task.columns] == ["number", "category"]
+    assert [column.type for column in task.columns] == ["number", "category"]
     assert task.types == {"x": "number", "colour": "category"}
     assert task.notes == ()
     assert task.n_rows == N
@@ -43,7 +43,7 @@ def test_the_last_column_is_the_target() -> None:
     task = task_of_table(table())
     assert task.target == "y"
     assert "the target is 'y', the last column" in task.notes
-    assert "the column 'key' is ignored: every row has its own label" in task.notes
+    assert "the column 'key' is ignored: every row has a different label" in task.notes
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_kind_may_be_given() -> None:
     assert task_of_table(whole, "y", types={"y": "number"}).kind == "regression"
     parts = task_of_table(table(y=[k % 3 / 2 for k in range(N)]), "y", task="classification")
     assert parts.classes == ("0.0", "0.5", "1.0")
-    with pytest.raises(InvalidDataError, match=r"'y' of X holds 'no' .* predicted as a number"):
+    with pytest.raises(InvalidDataError, match=r"'y' of X contains 'no' .* predicted as a number"):
         task_of_table(table(), "y", task="regression")
     with pytest.raises(ValueError, match="task must be"):
         task_of_table(table(), "y", task="ranking")
@@ -93,10 +93,10 @@ def test_rows_without_a_target_are_left_out() -> None:
         ({"target": "y", "ignore": ["z"]}, "no column 'z'"),
         ({"target": "y", "types": {"z": "text"}}, "no column 'z'"),
         ({"target": "y", "id_column": "y"}, "both the target and left out"),
-        ({"target": "key"}, "another text in most rows"),
+        ({"target": "key"}, "a different text in most rows"),
         ({"target": "same"}, "is '1' in all rows"),
         ({"target": "none"}, "missing in all rows"),
-        ({"target": "day"}, "holds dates"),
+        ({"target": "day"}, "contains dates"),
         ({"target": "infinite"}, "infinite in row 0"),
     ],
 )
@@ -109,17 +109,17 @@ def test_targets_that_cannot_be(arguments, message) -> None:
     )
     with pytest.raises(InvalidDataError, match=message):
         task_of_table(more, **arguments)
-    with pytest.raises(InvalidDataError, match="no column but the target"):
+    with pytest.raises(InvalidDataError, match="no column except the target"):
         task_of_table(table(), "y", ignore=["key", "x", "colour"])
 
 
 def test_copies_of_the_target_are_noted() -> None:
     codes = [1, 2] * (N // 2)
     notes = task_of_table(table(copy=codes), "y", ignore="key").notes
-    assert any("'copy' says the same as the target" in note for note in notes)
+    assert any("'copy' determines the target" in note for note in notes)
     numbers = [k * 1.5 for k in range(N)]
     notes = task_of_table(table(copy=numbers, y=numbers), "y", ignore=["key"]).notes
-    assert any("'copy' says the same as the target" in note for note in notes)
+    assert any("'copy' determines the target" in note for note in notes)
     notes = task_of_table(table(other=numbers[::-1], y=numbers), "y", ignore=["key"]).notes
     assert notes == ()
 
@@ -130,7 +130,7 @@ def test_ids_that_are_there_twice_and_classes_that_are_rare() -> None:
         "y",
         id_column="key",
     )
-    assert any("'key' has 58 values that are there already" in note for note in task.notes)
+    assert any("'key' has 58 repeated values" in note for note in task.notes)
     assert any("1 of 3 classes of 'y' have one row only, such as 'rare'" in n for n in task.notes)
 
 

@@ -1,4 +1,4 @@
-"""One command a file, loaded when it is called.
+"""The commands, one file each, loaded when they are called.
 
 compare    margrove compare
 datasets   margrove datasets

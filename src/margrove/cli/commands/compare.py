@@ -24,12 +24,12 @@ __all__ = ["command"]
 @click.option(
     "--folds",
     type=click.IntRange(2, 100),
-    help="Of cross-validation. [default: 5; 3 from 50,000 rows on]",
+    help="Folds of cross-validation. [default: 5; 3 above 50,000 rows]",
 )
 @click.option(
     "--test-size",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Share of the rows to test with, in place of cross-validation.",
+    help="Share of the rows to test with, instead of cross-validation.",
 )
 @click.option("--score", help="One of scikit-learn's scores. [default: accuracy, or r2]")
 @seed_option
@@ -53,9 +53,9 @@ def command(
 ) -> None:
     """Cross-validate the learners on a table and rank them.
 
-    FILE is a CSV, TSV, Parquet or JSON lines file, perhaps with .gz or .zst, or - for standard
+    FILE is a CSV, TSV, Parquet or JSON lines file, optionally with .gz or .zst, or - for standard
     input; without one, a built-in data set is used. The preparation that a learner needs (missing
-    values, categories, dates, texts, scales) is learnt anew in each fold.
+    values, categories, dates, texts, scales) is learnt in each fold again.
     """
     from margrove.workbench.workflow import comparison
 

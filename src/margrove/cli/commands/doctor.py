@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_MOST_VALUES = 1000  # labels of a target; probes of more take too long
+_MAX_VALUES = 1000  # labels of a target; probes with more take too long
 _COLOURS = {"critical": "red", "warning": "yellow", "notice": "cyan"}
 
 
@@ -26,14 +26,14 @@ _COLOURS = {"critical": "red", "warning": "yellow", "notice": "cyan"}
     "--estimate/--no-estimate",
     default=True,
     show_default=True,
-    help="Whether to probe what a fit would take.",
+    help="Whether to estimate the time and memory of fits.",
 )
 @click.option(
     "--probe-seconds",
     default=5.0,
     type=click.FloatRange(min=0, max=3600, min_open=True),
     show_default=True,
-    help="About how long the probes may take in all.",
+    help="Approximate time limit of the estimates.",
 )
 @shows_results
 def command(
@@ -63,11 +63,7 @@ def command(
     if target in left_out:
         raise InvalidDataError(f"{target!r} cannot be both the target and left out.")
     others = _without_texts(frame[kept].drop(target), screen)
-    if (
-        estimate
-        and frame[target].n_unique() > _MOST_VALUES
-        and not frame[target].dtype.is_numeric()
-    ):
+    if estimate and frame[target].n_unique() > _MAX_VALUES and not frame[target].dtype.is_numeric():
         screen.note(f"No estimates: {target} has {frame[target].n_unique():,} different labels.")
         estimate = False
     X = others if others.width else [[]] * frame.height  # frames without columns have no rows
@@ -85,14 +81,14 @@ def command(
 
 
 def _without_texts(frame: Any, screen: Screen) -> Any:
-    """The doctor checks numbers, dates and labels; columns of text are prepared by `fit`."""
+    """The table without columns of text, which the doctor does not check."""
     from margrove.tables import describe_columns
 
     if not frame.width:
         return frame
-    texts = [own.name for own in describe_columns(frame) if own.type == "text"]
+    texts = [column.name for column in describe_columns(frame) if column.type == "text"]
     if texts:
-        screen.note(f"Columns of text are not looked at: {', '.join(texts)}.")
+        screen.note(f"Columns of text are not checked: {', '.join(texts)}.")
     return frame.drop(texts)
 
 

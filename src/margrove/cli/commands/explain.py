@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_MOST_RULES = 64
-_MOST_SAMPLED = 5_000
+_MAX_RULES = 64
+_MAX_ROWS = 5_000
 
 
 @click.command("explain")
 @click.argument("model", required=False, type=click.Path(path_type=Path))
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--data", help="Built-in data set in place of FILE.")
+@click.option("--data", help="Built-in data set instead of FILE.")
 @click.option(
     "--row",
     type=click.IntRange(min=0),
-    help="Say why the model answers as it does for this row of FILE, the first being 0.",
+    help="Explain the prediction for this row of FILE; the first row is 0.",
 )
 @click.option("--top", default=15, type=click.IntRange(1, 1000), show_default=True)
 @shows_results
@@ -39,7 +39,7 @@ def command(
     top: int,
     screen: Screen,
 ) -> None:
-    """Show what a model has learnt: what matters to it, its rules or weights, and why one answer.
+    """Show what a model has learnt: importances, rules or weights, and the reasons of a prediction.
 
     With a FILE that has the target, features are also ranked by how much worse the model gets when
     a column is shuffled.
@@ -79,7 +79,7 @@ def _outline(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
     score = opened.score
     if score is not None:
         screen.say(
-            f"When it was made: {score['name']} {score['value']:.4g} on {score['rows']:,} rows "
+            f"When it was fitted: {score['name']} {score['value']:.4g} on {score['rows']:,} rows "
             f"that it had not seen (95 % interval {score['low']:.4g} .. {score['high']:.4g})."
         )
     if not is_described(last):
@@ -91,7 +91,7 @@ def _outline(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
 
 
 def _figures(facts: Any) -> list[str]:
-    """The few numbers of a model that fit in a sentence."""
+    """A sentence with the main figures of a model."""
     names = {
         "n_leaves": "leaves", "depth": "levels deep", "n_members": "trees",
         "n_support": "support vectors", "n_rounds": "rounds", "mistakes": "mistakes",
@@ -112,7 +112,7 @@ def _importances(opened: OpenedModel, top: int, screen: Screen) -> dict[str, Any
     except (TypeError, ValueError, AttributeError):  # not every family measures importances
         return {}
     rows = [(name, f"{value:.4g}") for name, value in zip(found.names, found.values, strict=True)]
-    screen.table("What matters", ("feature", found.measure), rows)
+    screen.table("Importances", ("feature", found.measure), rows)
     return {"importances": dict(zip(found.names, found.values.tolist(), strict=True))}
 
 
@@ -123,13 +123,13 @@ def _weights(opened: OpenedModel, top: int, screen: Screen) -> dict[str, Any]:
         return {}
     machines = strongest_features(opened.last_step, top, opened.feature_names)
     for machine in machines[:10]:
-        rows = [(own.name, f"{own.weight:+.4g}") for own in machine.features]
+        rows = [(feature.name, f"{feature.weight:+.4g}") for feature in machine.features]
         screen.table(f"Weights: {machine.machine}", ("feature", "weight"), rows)
     if len(machines) > 10:
-        screen.say(f"and {len(machines) - 10} machines more; see --json.")
+        screen.say(f"and {len(machines) - 10} more machines; see --json.")
     return {
         "weights": {
-            machine.machine: {own.name: own.weight for own in machine.features}
+            machine.machine: {feature.name: feature.weight for feature in machine.features}
             for machine in machines
         }
     }
@@ -143,15 +143,15 @@ def _rules(opened: OpenedModel, screen: Screen) -> dict[str, Any]:
         return {}
     found = [rule.text for rule in rules(opened.last_step)]
     screen.say("Rules", style="bold")
-    for rule in found[:_MOST_RULES]:
+    for rule in found[:_MAX_RULES]:
         screen.say(f"  {rule}")
-    if len(found) > _MOST_RULES:
-        screen.say(f"  and {len(found) - _MOST_RULES} rules more; see --json.")
+    if len(found) > _MAX_RULES:
+        screen.say(f"  and {len(found) - _MAX_RULES} more rules; see --json.")
     return {"rules": found}
 
 
 def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict[str, Any]:
-    """How much worse it gets when a column is shuffled, on at most a few thousand rows."""
+    """Permutation importances of the columns, on at most a few thousand rows."""
     from margrove.facts import ranked_importances
     from margrove.grove.explain import permutation_importances
     from margrove.tables import RawTable, task_of_table
@@ -160,11 +160,11 @@ def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict
     task = task_of_table(RawTable(frame, opened.name, ()), opened.target, task=opened.task)
     X, y = task.X, task.y
     if opened.about.get("answers_digest") == digest_of(y):
-        screen.note("The model has learnt from these rows: shuffling tells more on other ones.")
-    if task.n_rows > _MOST_SAMPLED:
+        screen.note("The model was trained on these rows: other rows would say more.")
+    if task.n_rows > _MAX_ROWS:
         import numpy as np
 
-        rows = np.sort(np.random.default_rng(0).permutation(task.n_rows)[:_MOST_SAMPLED])
+        rows = np.sort(np.random.default_rng(0).permutation(task.n_rows)[:_MAX_ROWS])
         X, y = X[rows], y[rows]
     wanted = [name for name in opened.model.feature_names_in_ if name in X.columns]
     with screen.progress("Shuffling columns"):
@@ -177,7 +177,7 @@ def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict
         for name, value in zip(found.names, found.values, strict=True)
     ]
     screen.table(
-        f"What the {score} loses when a column is shuffled ({len(y):,} rows)",
+        f"Loss of {score} when a column is shuffled ({len(y):,} rows)",
         ("column", found.measure, "± standard deviation"),
         table,
     )
@@ -185,7 +185,7 @@ def _shuffled(opened: OpenedModel, frame: Any, top: int, screen: Screen) -> dict
 
 
 def _one_row(opened: OpenedModel, frame: Any, row: int, top: int, screen: Screen) -> dict[str, Any]:
-    """What each feature adds to one answer."""
+    """The contribution of each feature to one prediction."""
     import numpy as np
 
     one = frame[row : row + 1]
@@ -195,15 +195,15 @@ def _one_row(opened: OpenedModel, frame: Any, row: int, top: int, screen: Screen
     screen.say(f"Row {row}: {in_words}", style="bold")
     added = _added(opened, one, answer)
     if added is None:
-        screen.say("Of this family, single answers cannot be taken apart.")
+        screen.say("Single predictions of this family cannot be explained.")
         return {"row": row, "answer": answer}
     names, values = added
     order = np.argsort(-np.abs(values), kind="stable")[:top]
     rows = [(names[j], f"{values[j]:+.4g}") for j in order if values[j] != 0]
     title = (
-        f"What speaks for {in_words}, and what against"
+        f"Contributions for (+) and against (-) {in_words}"
         if opened.is_classifier
-        else "What raises the answer, and what lowers it"
+        else "Contributions that raise (+) or lower (-) the prediction"
     )
     screen.table(title, ("feature", "adds"), rows)
     return {
@@ -214,7 +214,7 @@ def _one_row(opened: OpenedModel, frame: Any, row: int, top: int, screen: Screen
 
 
 def _added(opened: OpenedModel, one: Any, answer: str) -> tuple[list[str], Any] | None:
-    """Shapley values of trees, weights times values of linear machines."""
+    """Shapley values of trees, or weights times values of linear machines; None for others."""
     import numpy as np
 
     from margrove.grove.explain import shap_values

@@ -29,13 +29,13 @@ __all__ = ["command"]
 @click.option(
     "--learner",
     type=LearnerName(),
-    help="What to learn with. [default: whatever wins a comparison]",
+    help="The learner. [default: the winner of a comparison]",
 )
-@click.option("--tune", is_flag=True, help="Choose the parameters that matter most by trying.")
+@click.option("--tune", is_flag=True, help="Tune the most important parameters.")
 @click.option(
     "--calibrate",
     is_flag=True,
-    help="Learn probabilities of classes, also for machines; takes six times as long.",
+    help="Calibrate probabilities of classes, also for machines; takes six times as long.",
 )
 @learner_options
 @click.option(
@@ -43,12 +43,12 @@ __all__ = ["command"]
     default=0.2,
     type=click.FloatRange(0, 1, max_open=True),
     show_default=True,
-    help="Share of the rows that tell how good it is; the saved model then learns from all.",
+    help="Share of the rows to test with; the saved model is then fitted to all rows.",
 )
 @click.option(
     "--cluster",
     metavar="local[:WORKERS]|ADDRESS",
-    help="Learn on a Dask cluster; FILE is then a Parquet or CSV file, or a quoted pattern.",
+    help="Fit on a Dask cluster; FILE is then a Parquet or CSV file, or a quoted pattern.",
 )
 @output_option("Model file. [default: named after FILE, .margrove]")
 @force_option
@@ -71,8 +71,8 @@ def command(
 ) -> None:
     """Fit a model to a table, measure how good it is, and save it.
 
-    The model file holds all that a raw table needs: `margrove predict` takes tables with the same
-    columns, in any order.
+    The model file contains the preparation of raw tables: `margrove predict` reads tables with the
+    same columns, in any order.
     """
     from margrove.workbench.workflow import plan as plans
 
@@ -86,7 +86,7 @@ def command(
     check_output(path, force=force, inputs=(request.file,))
     given = parsed_parameters(parameters)
     if given and learner is None:
-        raise click.UsageError("--param needs --learner, which says whose parameter it is.")
+        raise click.UsageError("--param needs --learner: it is a parameter of one learner.")
     task = request.read(screen)
     show_columns(task, screen)
     plan = plans.Plan(
@@ -130,7 +130,7 @@ def _fit_on_cluster(
     given = parsed_parameters(parameters)
     if learner is None:
         learner = "boosting"
-        screen.note("Learners are not compared on a cluster: it is boosting. See --learner.")
+        screen.note("Learners are not compared on a cluster: boosting is used. See --learner.")
     with running_cluster(cluster, screen) as client:
         task = read_on_cluster(request, screen)
         fitted = fit_on_cluster(

@@ -12,7 +12,7 @@ from margrove.cli.screen import Screen
 
 __all__ = ["command"]
 
-_MOST_LINES = 60
+_MAX_LINES = 60
 
 
 @click.command("inspect")
@@ -20,7 +20,7 @@ _MOST_LINES = 60
 @click.option("--all", "every_field", is_flag=True, help="List every field, however many.")
 @shows_results
 def command(model: Path | None, every_field: bool, screen: Screen) -> None:
-    """Show what is in a model file, without loading the model."""
+    """Show the contents of a model file, without loading the model."""
     import io
 
     from margrove.cli.models import open_model
@@ -41,6 +41,6 @@ def command(model: Path | None, every_field: bool, screen: Screen) -> None:
         screen.json(asdict(summary))
     else:
         lines = str(summary).splitlines()
-        screen.text("\n".join(lines if every_field else lines[:_MOST_LINES]))
-        if len(lines) > _MOST_LINES and not every_field:
-            screen.note(f"and {len(lines) - _MOST_LINES:,} lines more; see --all.")
+        screen.text("\n".join(lines if every_field else lines[:_MAX_LINES]))
+        if len(lines) > _MAX_LINES and not every_field:
+            screen.note(f"and {len(lines) - _MAX_LINES:,} more lines; see --all.")

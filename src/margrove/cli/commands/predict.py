@@ -21,20 +21,20 @@ __all__ = ["command"]
 @click.command("predict")
 @click.argument("model", required=False, type=click.Path(path_type=Path))
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--data", help="Built-in data set in place of FILE.")
-@click.option("--id", "id_column", help="Column to keep. [default: the one `fit` was told]")
+@click.option("--data", help="Built-in data set instead of FILE.")
+@click.option("--id", "id_column", help="Column to keep. [default: the --id of `fit`]")
 @click.option(
     "--probabilities/--no-probabilities",
     default=True,
     show_default=True,
-    help="Of each class, where the model has them.",
+    help="Write probabilities of each class, if the model has them.",
 )
 @click.option(
     "--confidence",
     default=0.9,
     show_default=True,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Of intervals around numbers, where the model has them.",
+    help="Confidence level of intervals around numbers, if the model has them.",
 )
 @output_option("[default: standard output]")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="[default: by --output, or csv]")
@@ -42,7 +42,7 @@ __all__ = ["command"]
     "--safe-csv/--raw-csv",
     default=True,
     show_default=True,
-    help="Put ' before text that a spreadsheet would run as a formula.",
+    help="Put ' before text that a spreadsheet would read as a formula.",
 )
 @force_option
 @click.option("--quiet", is_flag=True, help="No notes.")
@@ -61,7 +61,7 @@ def command(
 ) -> None:
     """Predict with a saved MODEL for every row of FILE.
 
-    Columns are found by their names, in any order; others are ignored. The result has the id
+    Columns are matched by name, in any order; others are ignored. The result has the id
     column, the prediction, probabilities of classes, and intervals around numbers.
     """
     from margrove.cli.models import open_model
@@ -70,14 +70,12 @@ def command(
     if file is not None and data is not None:
         raise click.UsageError("Give either a FILE or --data, not both.")
     if model is not None and file is None and data is None:
-        raise click.UsageError(
-            "Say which rows to predict: a FILE, - for standard input, or --data."
-        )
+        raise click.UsageError("Give the rows to predict: a FILE, - for standard input, or --data.")
     form = format_of(output, form)
     if output is not None:
         check_output(output, force=force, inputs=(model, file))
     opened = open_model(model, screen)
-    # Whatever else a file has, a model that knows its columns does not ask of it to be in order.
+    # Columns that the model does not need may contain anything.
     others = None if opened.types is None else "ignored"
     with requests_as_usage():
         table = TableRequest(file, data).raw(screen, opened.types, others)
@@ -85,7 +83,7 @@ def command(
         predictions = predicted(opened, table.frame, id_column, probabilities, confidence)
     write_table(predictions, output, form, safe=safe_csv)
     if probabilities and opened.is_classifier and not hasattr(opened.model, "predict_proba"):
-        screen.note("This model has no probabilities; `margrove fit --calibrate` learns them.")
+        screen.note("This model has no probabilities; `margrove fit --calibrate` makes them.")
     if output is not None:
         screen.note(f"{predictions.height:,} predictions are in {output}.")
 
@@ -93,7 +91,7 @@ def command(
 def predicted(
     opened: OpenedModel, frame: Any, id_column: str | None, probabilities: bool, confidence: float
 ) -> Any:
-    """A frame of predictions, a row for each row."""
+    """A polars.DataFrame of predictions, one row for each row of the table."""
     import numpy as np
     import polars as pl
 
@@ -102,7 +100,7 @@ def predicted(
         raise click.UsageError(f"The table has no column {id_column!r} to keep.")
     if frame.height == 0:
         raise click.UsageError("The table has no rows to predict.")
-    rows = _own_columns(opened, frame)
+    rows = _needed_columns(opened, frame)
     labels = np.asarray(opened.model.predict(rows))
     name = "prediction" if opened.target is None else f"predicted {opened.target}"
     columns: dict[str, Any] = {}
@@ -117,12 +115,12 @@ def predicted(
     if id_column is None:
         return pl.DataFrame(columns)
     if id_column in columns:  # the id keeps its name
-        columns = {f"{own} (predicted)": values for own, values in columns.items()}
+        columns = {f"{column} (predicted)": values for column, values in columns.items()}
     return pl.DataFrame({id_column: frame[id_column]} | columns)
 
 
-def _own_columns(opened: OpenedModel, frame: Any) -> Any:
-    """The columns of a model that does not look for them itself, such as one from a cluster."""
+def _needed_columns(opened: OpenedModel, frame: Any) -> Any:
+    """The columns that the model needs, if it does not select them itself (as from a cluster)."""
     names = None if opened.types is not None else opened.feature_names
     if names is None:
         return frame
@@ -133,7 +131,7 @@ def _own_columns(opened: OpenedModel, frame: Any) -> Any:
 
 
 def _interval(opened: OpenedModel, frame: Any, confidence: float) -> Any:
-    """Of forests of numbers that kept their out-of-bag errors."""
+    """Prediction intervals of a regression forest with out-of-bag errors, or None."""
     last = opened.last_step
     if opened.is_classifier or not hasattr(last, "predict_interval"):
         return None

@@ -36,7 +36,7 @@ __all__ = ["command"]
 @click.option(
     "--learner",
     type=LearnerName(),
-    help="Report on this learner. [default: whatever wins the comparison]",
+    help="Report on this learner. [default: the winner of the comparison]",
 )
 @click.option(
     "--compare/--no-compare",
@@ -48,7 +48,7 @@ __all__ = ["command"]
 @click.option(
     "--calibrate",
     is_flag=True,
-    help="Learn probabilities of classes, also for machines; takes six times as long.",
+    help="Calibrate probabilities of classes, also for machines; takes six times as long.",
 )
 @click.option(
     "--test-size",
@@ -90,7 +90,9 @@ def command(
     check_output(path, force=force, inputs=(request.file, model_file))
     if model_file is not None:
         if calibrate:
-            raise click.UsageError("--calibrate is for learning; --model has learnt already.")
+            raise click.UsageError(
+                "--calibrate cannot be used with --model, which is fitted already."
+            )
         found = _of_model(request, model_file, screen)
     else:
         options = _Options(
@@ -107,7 +109,7 @@ def command(
 
 @dataclass(frozen=True)
 class _Options:
-    """The options: how a model is to be made."""
+    """The options of the fit."""
 
     learner: str | None
     compare: bool
@@ -120,7 +122,7 @@ class _Options:
     output: Path | None
 
     def words(self, learner: str) -> list[str]:
-        """Options that ask for the same, of the learner that was chosen."""
+        """The same options as words of a command, with the chosen learner."""
         words = ["--learner", learner]
         words += [] if self.compare or self.learner is None else ["--no-compare"]
         words += [] if self.tune else ["--no-tune"]
@@ -194,7 +196,7 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
     )
     is_known = opened.about.get("answers_digest") == digest_of(task.y)
     if is_known:
-        screen.note(f"{model_file.name} has learnt from these rows: scores on them are too good.")
+        screen.note(f"{model_file.name} was trained on these rows: scores on them are too good.")
     unseen = {} if is_known else {"X_test": task.X, "y_test": task.y}
     return report(
         opened.model,
@@ -208,7 +210,7 @@ def _of_model(request: TableRequest, model_file: Path, screen: Screen) -> Any:
 
 
 def _recipe(request: TableRequest, task: Any, options: _Options, learner: str) -> dict[str, Any]:
-    """The command that does the same; files are as they were typed, and all names are quoted."""
+    """The command that does the same, with names quoted, and settings for the report."""
     words = ["margrove", "report"]
     words += [str(request.file)] if request.file is not None else ["--data", request.name]
     words += ["--target", task.target, "--task", task.kind]

@@ -41,7 +41,7 @@ def command(report: bool, only: str | None, script: Path, arguments: tuple[str, 
 
 
 def _run_as_main(script: Path, arguments: tuple[str, ...]) -> None:
-    """As `python script arguments` would, its errors included."""
+    """Run the script like `python script arguments`, with the same tracebacks."""
     import runpy
 
     sys.argv = [str(script), *arguments]
@@ -56,7 +56,7 @@ def _run_as_main(script: Path, arguments: tuple[str, ...]) -> None:
 
 
 def _print_traceback(error: Exception, script: str) -> None:
-    """Of the script and what it has called; how it was started is of no interest."""
+    """Print the traceback from the script on, without the frames of margrove that run it."""
     frames: Any = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != script:
         frames = frames.tb_next
@@ -68,7 +68,7 @@ def _report() -> str:
 
     counts = fit_counts()
     if not counts:
-        return "margrove: no estimator that it replaces was fitted in this process."
+        return "margrove: none of the replaced estimators was fitted in this process."
     width = max(len(count.estimator) for count in counts)
     lines = ["margrove: fits in this process"]
     for count in counts:

@@ -15,20 +15,20 @@ __all__ = ["command"]
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help="Port to serve on. [default: the first free one from 8642 on]",
+    help="Port to serve on. [default: the first free port from 8642]",
 )
 @click.option("--browser/--no-browser", default=True, help="Open it in the browser. [default: yes]")
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to serve on. Any but this machine's own needs --i-understand.",
+    help="Address to serve on. Addresses other than this machine's own need --i-understand.",
 )
 @click.option(
     "--i-understand",
     "is_understood",
     is_flag=True,
-    help="Serve to the network, unencrypted, although that is not what this is made for.",
+    help="Serve to the network without encryption, which the studio is not made for.",
 )
 @click.option(
     "--max-upload",
@@ -48,8 +48,8 @@ def command(
 ) -> None:
     """See learning happen, in the browser: drag points, step through solvers, explore a table.
 
-    All of it is computed here, by this library, and is served to this machine only. FILE is a table
-    to begin with. Ctrl-C ends it.
+    Everything is computed by this library on this machine, and served to this machine only. FILE is
+    a table to start with. Ctrl-C ends the studio.
     """
     from margrove.studio.server import Launch, launch, require_studio
 
@@ -64,7 +64,7 @@ def command(
         max_upload_bytes=round(1e6 * max_upload),
     )
     number = launch(options)
-    if number == signal.SIGINT:  # how a studio is closed, and no failure
+    if number == signal.SIGINT:  # the usual way to close the studio
         click.echo("The studio is closed.")
     elif number:
         raise click.exceptions.Exit(128 + number)
@@ -76,7 +76,7 @@ def _readable(file: Path | None) -> Path | None:
     try:
         path = file.resolve(strict=True)
         if not path.is_file():
-            raise click.UsageError(f"{file} is not a file. Name a table, or nothing.")
+            raise click.UsageError(f"{file} is not a file. Name a table, or leave it out.")
         with path.open("rb"):
             return path
     except (OSError, ValueError) as error:
@@ -85,7 +85,7 @@ def _readable(file: Path | None) -> Path | None:
 
 
 def _check_host(host: str, is_understood: bool) -> None:
-    """Whoever serves to others has to say so, and to say which of the machine's names."""
+    """Raise unless serving to the network was confirmed, and with a single address."""
     from margrove.cli.screen import visible
     from margrove.studio.server import is_loopback
 
@@ -93,16 +93,16 @@ def _check_host(host: str, is_understood: bool) -> None:
         return
     if host.strip("[]") in ("", "0.0.0.0", "::", "*"):
         raise click.UsageError(
-            f"--host {visible(host)!r} is no single address. Name the one that browsers will use, "
-            "so that requests under any other name can be refused."
+            f"--host {visible(host)!r} is not a single address. Name the one that browsers will "
+            "use, so that requests under any other name can be refused."
         )
     if not is_understood:
         raise click.UsageError(
-            f"--host {visible(host)} would serve the studio to the network: whoever sees its link, "
-            "or reads the unencrypted traffic, could use this machine and read your tables. Add "
+            f"--host {visible(host)} would serve the studio to the network: anyone who sees its "
+            "link or reads the unencrypted traffic can use this machine and read your tables. Add "
             "--i-understand if that is what you want, or reach it through ssh -L."
         )
     click.echo(
-        f"Warning: the studio is served on {visible(host)}, unencrypted, to whoever has the link.",
+        f"Warning: the studio is served on {visible(host)}, unencrypted, to anyone with the link.",
         err=True,
     )

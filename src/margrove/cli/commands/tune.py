@@ -24,7 +24,7 @@ from margrove.cli.table_requests import TableRequest
 
 __all__ = ["command"]
 
-_MOST_ROWS = 12
+_MAX_ROWS = 12
 
 
 @click.command("tune")
@@ -42,7 +42,7 @@ _MOST_ROWS = 12
     default=0.2,
     type=click.FloatRange(0, 1, max_open=True),
     show_default=True,
-    help="Share of the rows that tell how good the choice is.",
+    help="Share of the rows to test the choice with.",
 )
 @output_option("Save the tuned model here.")
 @force_option
@@ -60,10 +60,10 @@ def command(
     force: bool,
     seed: int,
 ) -> None:
-    """Choose the parameters that matter most for a learner, and show what was tried.
+    """Tune the most important parameters of a learner, and show the settings that were tried.
 
-    C and gamma of support vector machines by cross-validation, the pruning of a tree, the number of
-    trees of a forest by its out-of-bag error, the rounds of boosting by early stopping.
+    C and gamma of support vector machines, the pruning of a tree and the rounds of boosting are
+    chosen by cross-validation, the number of trees of a forest by its out-of-bag error.
     """
     from margrove.workbench.workflow import fit_learner
 
@@ -90,8 +90,8 @@ def command(
 
 
 def _show_tuning(tuning: Any, learner: str, screen: Screen) -> None:
-    """The best candidates, the chosen one in bold."""
-    order = sorted(range(len(tuning.scores)), key=lambda k: (-tuning.scores[k], k))[:_MOST_ROWS]
+    """Print the best candidates, the chosen one in bold."""
+    order = sorted(range(len(tuning.scores)), key=lambda k: (-tuning.scores[k], k))[:_MAX_ROWS]
     if tuning.chosen not in order:
         order[-1] = tuning.chosen
     rows = [

@@ -16,10 +16,12 @@ def command() -> None:
 
     click.echo("Compiling, on the first run only ...", err=True)
     start = time.perf_counter()
-    if not fill_cache():  # without a cache, at least show that all of them compile
+    if not fill_cache():  # without a cache, at least check that all kernels compile
         run_parts(list(PARTS))
     seconds, directory = time.perf_counter() - start, cache_directory()
     where = (
-        f"kept in {directory}" if directory else "not kept: no private, writable cache directory"
+        f"stored in {directory}"
+        if directory
+        else "not stored: no private, writable cache directory"
     )
     click.echo(f"All kernels are ready after {seconds:.1f} s, {where}.")

@@ -1,19 +1,13 @@
-"""autotune: for every family of estimators the search that is cheap and right.
+"""autotune: one call that chooses the main parameters of an estimator.
 
-automatic                 `autotune`: one call that picks what matters most for each kind of
-                          estimator
-boosting                  Boosting: how many rounds, from the mean of the folds' curves
-forests                   forests and bags: how many trees, and how many features they look at
-grids                     learners that bring a grid of values to try
-linear_machines           linear machines: the price C of mistakes, along a path for each fold
-perceptrons               Perceptrons: how often to go through the rows, and whether to average on
-                          the way
-scores                    scores of fitted models on rows held out
-support_vector_machines   support vector machines: the price C (or nu) and the width gamma of the
-                          kernel
-task                      what a family of estimators is given to tune
-trees                     decision trees: how far to prune them, by cross-validation
-tuning                    what tuning has tried and chosen, and how a choice is made from scores
+automatic         autotune, and the tuner of each learner
+task              TuningTask: the estimator, its folds and its scores, as a tuner gets them
+scores            scores of fitted models on held-out rows, also after each round of boosting
+tuning            Tuning: what was tried and chosen; the rules of choosing
+trees             decision trees: ccp_alpha, by cross-validation
+forests           forests and bagging: n_estimators and max_features, by out-of-bag rows
+boosting          boosting: the number of rounds, from cross-validated curves
+margin_machines   perceptrons, linear machines and support vector machines
 """
 
 import lazy_loader

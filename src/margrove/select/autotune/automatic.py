@@ -1,4 +1,4 @@
-"""`autotune`: one call that picks what matters most for each kind of estimator, and says why.
+"""autotune: one call that chooses the main parameters of an estimator, and says why.
 
     pruning   trees                     ccp_alpha                    cross-validation
     forest    forests, bags             n_estimators, max_features   out-of-bag rows
@@ -8,8 +8,8 @@
     epochs    perceptrons               max_iter, average            cross-validation
     kernel    support vector machines   C or nu, gamma               cross-validation
 
-A tuner is a function from a `TuningTask` to a `Choice`. The registry of learners says which one a
-learner has: one of these by name, a function of its own, or a grid of values to try.
+A tuner is a function from a `TuningTask` to a `Choice`. The registry of learners has the tuner of
+each learner: one of these names, another function, or a grid of values to try.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,13 +30,10 @@ from margrove._runtime import RANDOM_STATE, unwatched
 from margrove.ensemble.bootstrap import check_arguments
 from margrove.select.autotune.boosting import tune_boosting
 from margrove.select.autotune.forests import tune_forest
-from margrove.select.autotune.grids import tune_grid
-from margrove.select.autotune.linear_machines import tune_linear
-from margrove.select.autotune.perceptrons import tune_perceptron
-from margrove.select.autotune.support_vector_machines import tune_svm
+from margrove.select.autotune.margin_machines import tune_linear, tune_perceptron, tune_svm
 from margrove.select.autotune.task import Clock, TuningTask
 from margrove.select.autotune.trees import tune_tree
-from margrove.select.autotune.tuning import Choice, Rule, Tuning
+from margrove.select.autotune.tuning import Choice, Rule, Tuning, choice_among
 from margrove.select.held_out import (
     LearningRows,
     final_step,
@@ -88,53 +86,52 @@ def autotune(
     """Fit an estimator after choosing the parameters that matter most for its kind.
 
     Trees are pruned, forests grow until more trees gain nothing, boosting stops where its
-    cross-validated curve is best, machines get their price C. What was tried and why something was
-    chosen is told by `tuning_` of the result.
+    cross-validated curve is best, and margin machines get their C. `tuning_` of the result has all
+    settings that were tried, and the reasons of the choice.
 
     Parameters
     ----------
     estimator : estimator of margrove, or a pipeline that ends with one
-        It stays as it is. Parameters that are not tuned are kept. Steps before the last one are
-        fitted anew in every fold.
+        It is not changed. Parameters that are not tuned are kept. Steps before the last one are
+        fitted again in every fold.
     X, y : training data
     scoring : str or callable, optional
         One of scikit-learn's names, or scorer(model, X, y): the greater, the better. By default
-        "accuracy" for classes, "neg_log_loss" for gradient boosting of classes, and for numbers
-        "neg_mean_squared_error", or the loss that boosting makes small itself.
+        "accuracy" for classification, "neg_log_loss" for gradient boosting of classes, and for
+        regression "neg_mean_squared_error", or the loss that boosting minimises.
     cv : int, splitter or iterable of (train, test), default=5
-        A number means so many shuffled folds, stratified for classes. Forests of bootstrap samples
-        need none.
+        A number of folds: shuffled, and stratified for classification. Forests of bootstrap samples
+        need no folds.
     rule : {"best", "one_standard_error"}, optional
         Take the best score, or the simplest model whose score is within a standard error of it. By
         default the latter for trees, and for `max_features` of forests; the former for all others.
     also : dict of lists, optional
-        Other parameters to choose along, such as {"learning_rate": [0.05, 0.2]}: all combinations
+        Other parameters to choose as well, such as {"learning_rate": [0.05, 0.2]}: all combinations
         are tried. By default half and twice the `max_features` of forests, and `average` of the
-        Perceptron; {} tries nothing else.
+        Perceptron; {} adds nothing.
     max_estimators : int, default=1000
-        The most trees of a forest, or rounds of boosting. What the estimator has is not used.
+        The most trees of a forest, or rounds of boosting. The estimator's own number is ignored.
     sample_weight : array of shape (n,), optional
         For fits and scores.
     groups : array of shape (n,), optional
         Rows of a group are held out together.
     random_state : int, RandomState, Generator or None, default=None
-        Of the folds; and of the estimator, where it has a `random_state` of None.
+        For the folds, and for the estimator if its `random_state` is None.
     n_jobs : int, optional
-        Folds at the same time, in threads; they do not change the result.
+        Number of folds that run at the same time, in threads. The result does not depend on it.
     max_time : float, optional
-        Seconds after which nothing new is tried. The last fit comes on top.
+        Seconds after which nothing new is tried. The last fit takes additional time.
     verbose : int, default=0
-        Above 0, print what was done and why.
+        Above 0, print the explanation.
 
     Returns
     -------
     fitted estimator
-        A clone, with the chosen parameters, fitted to all rows, as it would be by hand. It has
-        `tuning_`, a `Tuning`.
+        A clone with the chosen parameters, fitted to all rows. It has `tuning_`, a `Tuning`.
 
     See Also
     --------
-    margrove.cross_validated_alpha : For trees by themselves.
+    margrove.cross_validated_alpha : The pruning of trees only.
 
     Examples
     --------
@@ -154,11 +151,11 @@ def autotune(
     tuner = _tuner_of(last)
     rows = LearningRows.of(estimator, X, y, sample_weight)
     seed = seed_of(random_state)
-    seeded = _missing_seed(last, seed)
+    seed_parameter = _missing_seed(last, seed)
     clock = Clock(max_time)
     task = TuningTask(
         estimator=estimator,
-        last=clone(last).set_params(**seeded, **_quietly(last)),
+        last=clone(last).set_params(**seed_parameter, **_trial_settings(last)),
         rows=rows,
         make_folds=lambda: rows.folds(cv, groups, seed),
         given_scoring=scoring,
@@ -171,11 +168,13 @@ def autotune(
         clock=clock,
     )
     with unwatched(), warnings.catch_warnings():
-        # The last fit warns if it has reason to; those of settings that are only tried need not.
+        # The last fit may warn; warnings about settings that are only tried are noise.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
         choice = tuner(task)
-    parameters = {f"{prefix}{name}": value for name, value in (seeded | choice.parameters).items()}
+    parameters = {
+        f"{prefix}{name}": value for name, value in (seed_parameter | choice.parameters).items()
+    }
     tuned = clone(estimator).set_params(**parameters)
     tuned.fit(rows.X, rows.y, **weight_arguments(tuned, rows.weight))
     tuned.tuning_ = Tuning(
@@ -191,40 +190,59 @@ def autotune(
         seconds=clock.seconds,
     )
     if verbose:
-        print(tuned.tuning_)  # noqa: T201, that is what verbose asks for
+        print(tuned.tuning_)  # noqa: T201, verbose asks for it
     return tuned
 
 
 def _tuner_of(last: Any) -> Tuner:
-    """The tuner that the registry of learners names for an estimator, or for a base class of it."""
+    """The tuner of the learner of an estimator, or of one of its base classes."""
     learner = learner_of_class(type(last))
     if learner is not None and learner.tuning is not None:
         tuning = learner.tuning
         if isinstance(tuning, str):
             return _TUNERS[tuning]
-        return partial(tune_grid, grid=tuning) if isinstance(tuning, Mapping) else tuning
-    known = ", ".join(
+        return partial(_tune_grid, grid=tuning) if isinstance(tuning, Mapping) else tuning
+    names = ", ".join(
         sorted(
             estimator.class_name
-            for own in LEARNERS.values()
-            if own.tuning is not None
-            for estimator in own.estimators
+            for known in LEARNERS.values()
+            if known.tuning is not None
+            for estimator in known.estimators
         )
     )
     name = last if isinstance(last, str) else type(last).__name__
     raise TypeError(
-        f"autotune knows {known} of margrove, and pipelines that end with one of them. Got {name}: "
-        "sklearn.model_selection.GridSearchCV tunes anything else."
+        f"estimator must be one of {names} of margrove, or a pipeline that ends with one of them. "
+        f"Got {name}: for other estimators, use sklearn.model_selection.GridSearchCV."
     )
 
 
 def _missing_seed(last: Any, seed: int) -> dict[str, int]:
-    """A seed where there is none, so that all that is tried is tried with the same draws."""
+    """A seed if the estimator has none, so that all settings are tried with the same draws."""
     parameters = last.get_params(deep=False)
     return {"random_state": seed} if parameters.get("random_state", 0) is None else {}
 
 
-def _quietly(last: Any) -> dict[str, Any]:
-    """Settings of fits that are only tried."""
+def _trial_settings(last: Any) -> dict[str, Any]:
+    """Parameters of the fits of settings that are only tried."""
     wanted = {"verbose": 0, "warm_start": False}
     return {name: value for name, value in wanted.items() if name in last.get_params(deep=False)}
+
+
+def _tune_grid(task: TuningTask, grid: Mapping[str, Sequence[Any]]) -> Choice:
+    """All combinations of a grid whose values are sorted from the simplest model up."""
+    default = "accuracy" if task.is_classifier else "neg_mean_squared_error"
+    scoring, rule = task.scoring(default), task.rule("best")
+    candidates = [
+        dict(zip(grid, values, strict=True)) for values in product(*map(list, grid.values()))
+    ]
+    parts = task.of_each_setting(
+        {},
+        tuple(grid),
+        lambda setting: task.tried([setting | values for values in candidates], scoring),
+    )
+    done = (
+        f"{len(candidates)} settings of {', '.join(grid)} were tried on each of "
+        f"{len(task.folds)} folds."
+    )
+    return choice_among(parts, rule, scoring.name, done).saying(*task.remarks)

@@ -1,8 +1,8 @@
-"""Boosting: how many rounds, from the mean of the folds' curves.
+"""Boosting: the number of rounds, from the mean of the curves of the folds.
 
-A model is boosted for each fold, all of them in step, and scored on the rows held out after every
-round. The rounds go on until the best of them is in the first half: twice as many have then brought
-nothing. The number is used as it is for the last fit, to all rows.
+One model is boosted for each fold and scored on its held-out rows after every round. Rounds are
+added until the best number is in the first half, so that twice as many rounds have gained nothing.
+The last fit, to all rows, uses the same number.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from margrove.select.held_out import in_threads
 __all__ = ["tune_boosting"]
 
 _FIRST_ROUNDS = 100
-_NEAR_THE_END = 0.9  # of the rounds that were tried
+_NEAR_THE_END = 0.9  # as a share of the rounds that were tried
 
 
 def tune_boosting(task: TuningTask) -> Choice:
     """The number of rounds: `max_iter` or `n_estimators`."""
-    scoring, rule = task.scoring(_usual_score(task)), task.rule("best")
+    scoring, rule = task.scoring(_default_score(task)), task.rule("best")
     rounds = "max_iter" if "max_iter" in task.last.get_params(deep=False) else "n_estimators"
-    never_by_itself = _without_early_stopping(task.last)
+    no_early_stopping = _without_early_stopping(task.last)
 
     def curve_of(setting: dict[str, Any]) -> Trials:
-        model = clone(task.last).set_params(**never_by_itself, **setting)
+        model = clone(task.last).set_params(**no_early_stopping, **setting)
         return _curve(task, model, rounds, setting, scoring)
 
-    parts = task.of_each_setting({}, (rounds,), curve_of)
-    most = max(len(part.scores) for part in parts)
+    curves = task.of_each_setting({}, (rounds,), curve_of)
+    most = max(len(curve.scores) for curve in curves)
     done = (
         f"A model was boosted for each of {len(task.folds)} folds, up to {most} rounds, and scored "
-        "after each of them on the rows held out."
+        "on the held-out rows after each round."
     )
-    choice = choice_among(parts, rule, scoring.name, done)
+    choice = choice_among(curves, rule, scoring.name, done)
     reason = _why_it_ended(task, most, int(choice.parameters[rounds]))
-    return replace(choice.saying(reason), parameters=never_by_itself | choice.parameters)
+    return replace(choice.saying(reason), parameters=no_early_stopping | choice.parameters)
 
 
-def _usual_score(task: TuningTask) -> Any:
+def _default_score(task: TuningTask) -> Any:
     if isinstance(task.last, AdaBoostClassifier):
         return "accuracy"
     if task.is_classifier:
@@ -64,7 +64,7 @@ def _usual_score(task: TuningTask) -> Any:
 
 
 def _without_early_stopping(model: Any) -> dict[str, Any]:
-    """Parameters that switch off what would stop a model by itself."""
+    """Parameters that switch off the early stopping of a model."""
     known = model.get_params(deep=False)
     if "early_stopping" in known:
         return {"early_stopping": False}
@@ -74,7 +74,7 @@ def _without_early_stopping(model: Any) -> dict[str, Any]:
 def _curve(
     task: TuningTask, model: Any, rounds: str, setting: dict[str, Any], scoring: Scoring
 ) -> Trials:
-    """Scores after each round, (rounds, folds), as far as they are needed."""
+    """Scores after each round, by_fold (rounds, folds), for as many rounds as are needed."""
     models = [clone(model).set_params(warm_start=True) for _ in task.fold_rows]
     curves = np.empty((0, len(models)))
     n = min(_FIRST_ROUNDS, task.max_estimators)
@@ -83,10 +83,10 @@ def _curve(
 
         def score(k: int, first: int = first, n: int = n) -> list[float]:
             fold = task.fold_rows[k]
-            own = fold.fit(models[k].set_params(**{rounds: n}))
+            boosted = fold.fit(models[k].set_params(**{rounds: n}))
             return [
                 scoring(stage, fold.X_test, fold.y_test, fold.test_weight)
-                for stage in stages_of(own, fold.X_test, first, n)
+                for stage in stages_of(boosted, fold.X_test, first, n)
             ]
 
         new = in_threads(score, [(k,) for k in range(len(models))], task.n_jobs)
@@ -101,12 +101,12 @@ def _curve(
 
 def _why_it_ended(task: TuningTask, most: int, chosen: int) -> str:
     if 2 * chosen <= most:
-        return f"The best came in the first half: more rounds than {most} are not worth trying."
+        return f"The best number is in the first half of {most} rounds: more are not worth trying."
     if chosen < _NEAR_THE_END * most:
-        return f"The best came before the end: scores of {most} rounds are lower again."
+        return f"The best number is before the end: the score of {most} rounds is lower."
     if most >= task.max_estimators:
         return (
-            f"It stopped at max_estimators={most}, where scores may still have been rising: allow "
+            f"It stopped at max_estimators={most}, where the scores may still be rising: allow "
             "more, or use a greater learning_rate."
         )
     return f"It stopped after {most} rounds because the time was up."

@@ -1,4 +1,4 @@
-"""Scores of fitted models on rows held out, and of models that stop at each stage of boosting."""
+"""Scores of fitted models on held-out rows, also after each round of boosting."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Scoring", "stages_of"]
 _EPS = float(np.finfo(np.float64).eps)
 
 
-# scikit-learn's scorers check their input at length. Of a curve with a point for each round that
-# would take longer than boosting.
+# scikit-learn's scorers check their input thoroughly. For a curve with a score for each round that
+# would take longer than the boosting itself.
 
 
 def _accuracy(model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
@@ -34,8 +34,8 @@ def _neg_log_loss(model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) 
             "another scoring, such as 'accuracy', or margrove.calibrate after tuning."
         )
     given = model.predict_proba(X)
-    own = given[np.arange(len(y)), np.searchsorted(model.classes_, y)]
-    return float(np.average(np.log(np.maximum(own, _EPS)), weights=weight))
+    of_truth = given[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    return float(np.average(np.log(np.maximum(of_truth, _EPS)), weights=weight))
 
 
 def _neg_mean_squared_error(model: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
@@ -54,7 +54,7 @@ _QUICK: dict[str, Score] = {
 class Scoring:
     """A score by name, or a callable scorer(model, X, y): the greater, the better.
 
-    `name` is what people read, `known_as` the name that scikit-learn knows it by, or None.
+    `name` is for texts; `known_as` is scikit-learn's name of the score, or None.
     """
 
     def __init__(self, scoring: Any) -> None:
@@ -82,8 +82,8 @@ class Scoring:
             found = self._scorer(model, X, y, sample_weight=weight)
         else:
             raise ValueError(
-                f"sample_weight was given, but {self.name} takes none: use scorer(model, X, y, "
-                "sample_weight), or a score that does."
+                f"sample_weight was given, but scoring={self.name} does not take it. Use "
+                "scorer(model, X, y, sample_weight), or another score."
             )
         if not isinstance(found, Real):
             raise ValueError(f"{self.name} must return a number. Got {found!r}.")
@@ -100,11 +100,11 @@ def _name_of(scorer: Any) -> str:
     return str(getattr(metric, "__name__", type(scorer).__name__))
 
 
-# -- models as they were at some stage -----------------------------------------------------------
+# -- models after each round of boosting ---------------------------------------------------------
 
 
 class _Stages:
-    """The answers of a boosted model after each round, each computed once and in passing."""
+    """The predictions of a boosted model after each round, each computed once."""
 
     def __init__(self, model: Any, X: Any) -> None:
         self._model, self._X = model, X
@@ -113,7 +113,7 @@ class _Stages:
         self._latest: dict[str, np.ndarray] = {}
 
     def at(self, stage: int, method: str) -> np.ndarray:
-        """What `method` would say after `stage` rounds; of fewer, if boosting ended before."""
+        """The result of `method` after `stage` rounds, or after the last one if there are fewer."""
         if method not in self._running:
             self._running[method] = getattr(self._model, f"staged_{method}")(self._X)
             self._reached[method] = 0
@@ -126,7 +126,7 @@ class _Stages:
 
 
 def stages_of(model: Any, X: Any, first: int, last: int) -> Iterator[Any]:
-    """The boosted model after rounds first .. last, good for questions about the rows X only."""
+    """Stand-ins for the boosted model after rounds first .. last; they predict for X only."""
     stages = _Stages(model, X)
     classes = model.classes_ if is_classifier(model) else None
     for stage in range(first, last + 1):

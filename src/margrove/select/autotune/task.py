@@ -1,4 +1,4 @@
-"""What a family of estimators is given to tune: a last step, rows in folds, and a way to score."""
+"""TuningTask: what a tuner gets, the estimator with its rows, folds and scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Clock", "FoldRows", "TuningTask"]
 
 
 class Clock:
-    """Seconds since the start, and whether the time is up."""
+    """The seconds since the start, and whether the time limit is reached."""
 
     def __init__(self, max_time: float | None) -> None:
         self._start = time.perf_counter()
@@ -44,8 +44,10 @@ class Clock:
 
 @dataclass(frozen=True)
 class FoldRows:
-    """The rows of a fold as the last step sees them: after the steps before it, which were fitted
-    to the rows to train on. Weights are None or float64."""
+    """The rows of a fold after the steps before the last one, which are fitted to X_train.
+
+    Weights are None or float64.
+    """
 
     X_train: Any
     y_train: np.ndarray
@@ -59,16 +61,19 @@ class FoldRows:
         return float(len(self.y_test) if self.test_weight is None else self.test_weight.sum())
 
     def fit(self, model: Any) -> Any:
-        """Fit this very model, which may go on from an earlier fit."""
+        """Fit this model itself, not a clone, so that a warm start can continue an earlier fit."""
         return model.fit(self.X_train, self.y_train, **weight_arguments(model, self.train_weight))
 
 
 @dataclass(frozen=True)
 class TuningTask:
-    """A task: `last` is tuned, the last step of `estimator`, with a seed where it takes one.
+    """The arguments of `autotune` for a tuner.
 
-    `given_scoring` is the user's, or None; `rule` likewise. `also` are parameters to try along with
-    what the family tunes by itself, None for the family's own idea.
+    estimator                    as given; it can be a pipeline
+    last                         a clone of its last step, which is tuned; it has a seed
+    given_scoring, given_rule    as given, or None for the default of the tuner
+    also                         parameters to try as well, or None for the default of the tuner
+    make_folds                   called once, when folds are first needed
     """
 
     estimator: Any
@@ -84,11 +89,11 @@ class TuningTask:
     n_jobs: int | None
     clock: Clock
 
-    def scoring(self, usual: Any) -> Scoring:
-        return Scoring(usual if self.given_scoring is None else self.given_scoring)
+    def scoring(self, default: Any) -> Scoring:
+        return Scoring(default if self.given_scoring is None else self.given_scoring)
 
-    def rule(self, usual: Rule) -> Rule:
-        return self.given_rule or usual
+    def rule(self, default: Rule) -> Rule:
+        return self.given_rule or default
 
     @property
     def is_classifier(self) -> bool:
@@ -125,8 +130,8 @@ class TuningTask:
         )  # fmt: skip
 
     @cached_property
-    def whole(self) -> FoldRows:
-        """All rows to train on, as the last step sees them, and none to test on."""
+    def all_rows(self) -> FoldRows:
+        """All rows as training rows, after the steps before the last one; no test rows."""
         X, y = self.rows.X, self.rows.y
         steps = _steps_before(self.estimator)
         if steps:
@@ -139,22 +144,22 @@ class TuningTask:
         return np.array([fold.total for fold in self.fold_rows])
 
     def extra_settings(
-        self, usual: Mapping[str, Sequence[Any]], own: tuple[str, ...]
+        self, default: Mapping[str, Sequence[Any]], tuned: tuple[str, ...]
     ) -> list[dict[str, Any]]:
-        """All combinations of the parameters to try along; none is the empty setting.
+        """All combinations of the parameters in `also`; without any, one empty setting.
 
-        `own` are those that the family chooses anyway.
+        `default` replaces `also` if it is None; `tuned` are the parameters that the tuner chooses.
         """
-        chosen = usual if self.also is None else self.also
+        chosen = default if self.also is None else self.also
         known = self.last.get_params(deep=True)
         for name, values in chosen.items():
             if name not in known:
                 raise ValueError(
-                    f"also has {name!r}, which is no parameter of {type(self.last).__name__}."
+                    f"also has {name!r}, which is not a parameter of {type(self.last).__name__}."
                 )
-            if name in own:
+            if name in tuned:
                 raise ValueError(
-                    f"also has {name!r}, which autotune chooses anyway. Leave it out; to try given "
+                    f"also has {name!r}, which autotune chooses itself. Leave it out; to try given "
                     "values, use sklearn.model_selection.GridSearchCV."
                 )
             if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
@@ -163,21 +168,21 @@ class TuningTask:
                 raise ValueError(f"also[{name!r}] is empty: there is nothing to try.")
         return [
             dict(zip(chosen, values, strict=True))
-            for values in product(*(list(own) for own in chosen.values()))
+            for values in product(*map(list, chosen.values()))
         ]
 
     def of_each_setting(
         self,
-        usual: Mapping[str, Sequence[Any]],
-        own: tuple[str, ...],
+        default: Mapping[str, Sequence[Any]],
+        tuned: tuple[str, ...],
         try_it: Callable[[dict[str, Any]], Trials],
     ) -> list[Trials]:
-        """The trials of each extra setting, until the time is up."""
-        parts: list[Trials] = []
-        for setting in self.extra_settings(usual, own):
-            if not parts or not self.clock.is_up:
-                parts.append(try_it(setting))
-        return parts
+        """The trials of each extra setting, until the time is up; see `extra_settings`."""
+        trials: list[Trials] = []
+        for setting in self.extra_settings(default, tuned):
+            if not trials or not self.clock.is_up:
+                trials.append(try_it(setting))
+        return trials
 
     def tried(self, candidates: Sequence[dict[str, Any]], scoring: Scoring) -> Trials:
         """Fit each candidate to each fold, until the time is up."""
@@ -190,7 +195,7 @@ class TuningTask:
                 fold = self.fold_rows[k]
                 try:
                     model = fold.fit(clone(self.last).set_params(**candidate))
-                except InfeasibleNuError:  # not with these classes, but others may do
+                except InfeasibleNuError:  # another nu may be feasible
                     return float("nan")
                 return scoring(model, fold.X_test, fold.y_test, fold.test_weight)
 
@@ -201,7 +206,9 @@ class TuningTask:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return ("Not all was tried, because the time was up.",) if self.clock.is_up else ()
+        return (
+            ("Some settings were not tried, because the time was up.",) if self.clock.is_up else ()
+        )
 
 
 def _steps_before(estimator: Any) -> list[Any]:

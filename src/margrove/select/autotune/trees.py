@@ -1,7 +1,7 @@
-"""Decision trees: how far to prune them, by cross-validation.
+"""Decision trees: `ccp_alpha` by cross-validation.
 
-A tree is grown once for each fold, and its prunings are scored on the rows held out: nothing is
-refitted. The values of ccp_alpha are those between which the tree of all rows changes (Breiman et
+One tree is grown for each fold, and its prunings are scored on the held-out rows without fitting it
+again. The values of ccp_alpha lie between those at which the tree of all rows changes (Breiman et
 al. 1984, section 3.4).
 """
 
@@ -21,27 +21,27 @@ from margrove.select.held_out import in_threads
 
 __all__ = ["tune_tree"]
 
-_MOST_ALPHAS = 50  # where each pruning has to be asked by itself
+_MAX_ALPHAS = 50  # where each pruning has to predict by itself
 
 
 def tune_tree(task: TuningTask) -> Choice:
     """`ccp_alpha` of a decision tree."""
-    usual = "accuracy" if task.is_classifier else CRITERIA[task.last.criterion].scoring
-    scoring, rule = task.scoring(usual), task.rule("one_standard_error")
-    parts = task.of_each_setting(
+    default = "accuracy" if task.is_classifier else CRITERIA[task.last.criterion].scoring
+    scoring, rule = task.scoring(default), task.rule("one_standard_error")
+    trials = task.of_each_setting(
         {}, ("ccp_alpha",), lambda setting: _pruned(task, setting, scoring)
     )
     done = (
         f"A tree was grown for each of {len(task.folds)} folds, and pruned with all values of "
         "ccp_alpha that make a difference (the greater, the smaller the tree)."
     )
-    return choice_among(parts, rule, scoring.name, done).saying(*task.remarks)
+    return choice_among(trials, rule, scoring.name, done).saying(*task.remarks)
 
 
 def _pruned(task: TuningTask, setting: dict[str, Any], scoring: Scoring) -> Trials:
     tree = clone(task.last).set_params(**setting, ccp_alpha=0.0)
     if task.has_steps_before or scoring.known_as not in ("accuracy", "neg_mean_squared_error"):
-        return _asked(task, tree, setting, scoring)
+        return _scored_one_by_one(task, tree, setting, scoring)
     found = cross_validated_alpha(
         tree, task.rows.X, task.rows.y, cv=task.folds, sample_weight=task.rows.weight
     )
@@ -54,10 +54,12 @@ def _pruned(task: TuningTask, setting: dict[str, Any], scoring: Scoring) -> Tria
     )
 
 
-def _asked(task: TuningTask, tree: Any, setting: dict[str, Any], scoring: Scoring) -> Trials:
-    """Each pruning of each fold's tree, scored by itself."""
+def _scored_one_by_one(
+    task: TuningTask, tree: Any, setting: dict[str, Any], scoring: Scoring
+) -> Trials:
+    """Trials of each pruning of each fold's tree, whose predictions are scored."""
     path = tree.cost_complexity_pruning_path(
-        task.whole.X_train, task.whole.y_train, sample_weight=task.whole.train_weight
+        task.all_rows.X_train, task.all_rows.y_train, sample_weight=task.all_rows.train_weight
     )
     alphas = _some_between(np.unique(path.ccp_alphas))
 
@@ -75,9 +77,11 @@ def _asked(task: TuningTask, tree: Any, setting: dict[str, Any], scoring: Scorin
 
 
 def _some_between(changes: np.ndarray) -> list[float]:
-    """From the greatest down, an alpha between each two at which the tree changes; if these are
-    many, evenly spread ones."""
+    """Descending alphas, one between each two values at which the tree changes.
+
+    If there are more than 50, 50 evenly chosen ones.
+    """
     above = np.append(changes[1:], 100.0 * changes[-1])
     between = np.unique(np.sqrt(changes) * np.sqrt(above))[::-1]
-    n = min(len(between), _MOST_ALPHAS)
+    n = min(len(between), _MAX_ALPHAS)
     return [float(alpha) for alpha in between[np.linspace(0, len(between) - 1, n).astype(int)]]

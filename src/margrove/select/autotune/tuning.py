@@ -1,4 +1,4 @@
-"""What tuning has tried and chosen, and how a choice is made from scores."""
+"""Tuning: the settings that were tried, the chosen one, and the rules of choosing."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ __all__ = [
     "Tuning",
     "choice_among",
     "chosen_place",
+    "described",
     "in_words",
-    "told",
 ]
 
 Rule = Literal["best", "one_standard_error"]
 
-_ROUNDING = 1e-12  # of means of folds, which are equal if they differ by less
-_SHOWN = 12  # trials in a text
+_ROUNDING = 1e-12  # means over folds that differ by less are equal
+_MAX_SHOWN = 12  # trials in a text
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Settings that were tried, the simplest model first, and how well they did.
+    """Settings that were tried, the simplest model first, and their scores.
 
-    candidates: the parameters of each; scores float64 (t,), the greater the better;
-    standard_errors float64 (t,); by_fold float64 (t, n_folds), or None where there were no folds.
+    candidates         the parameters of each setting
+    scores             float64 (t,), the greater the better
+    standard_errors    float64 (t,)
+    by_fold            float64 (t, n_folds), or None without folds
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -49,16 +51,18 @@ class Trials:
     def of_folds(
         cls, candidates: Sequence[dict[str, Any]], by_fold: np.ndarray, weights: np.ndarray
     ) -> Trials:
-        """Means over the folds, by their weights, and standard errors from how much they differ.
+        """Weighted means over the folds, and standard errors from how much the folds differ.
 
-        With equal weights the latter is the standard deviation of the folds / sqrt(folds).
+        With equal weights, a standard error is the standard deviation of the folds / sqrt(folds).
         """
         share = weights / weights.sum()
         mean = by_fold @ share
-        away = share * (by_fold - mean[:, None])
+        deviations = share * (by_fold - mean[:, None])
         n = len(weights)
-        spread = np.sqrt((away**2).sum(axis=1) * n / (n - 1)) if n > 1 else np.zeros(len(mean))
-        return cls(tuple(candidates), mean, spread, by_fold)
+        errors = (
+            np.sqrt((deviations**2).sum(axis=1) * n / (n - 1)) if n > 1 else np.zeros(len(mean))
+        )
+        return cls(tuple(candidates), mean, errors, by_fold)
 
     def __add__(self, other: Trials) -> Trials:
         both = None
@@ -74,7 +78,7 @@ class Trials:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What a family of estimators has chosen: parameters to set, and why."""
+    """The choice of a tuner: parameters to set, and the reasons in sentences."""
 
     parameters: dict[str, Any]
     trials: Trials
@@ -84,7 +88,7 @@ class Choice:
     measured_by: str = "cross-validation"
 
     def saying(self, *more: str) -> Choice:
-        """With sentences more, before the one that says what was chosen."""
+        """The same with more sentences, before the one that names the choice."""
         first, *rest = self.sentences
         return replace(self, sentences=(first, *more, *rest))
 
@@ -96,24 +100,24 @@ class Tuning:
     Attributes
     ----------
     parameters : dict
-        What was set on the estimator; of a pipeline, with the names of its steps.
+        The parameters that were set; for a pipeline, with the names of its steps.
     candidates : tuple of dict
-        What was tried, the simplest model first.
+        The settings that were tried, the simplest model first.
     scores : ndarray of shape (n_candidates,)
-        The greater the better: of rows that were held out, or out of bag.
+        Scores of held-out or out-of-bag rows; the greater, the better.
     standard_errors : ndarray of shape (n_candidates,)
         Of the scores.
     by_fold : ndarray of shape (n_candidates, n_folds) or None
-        The scores of each fold, where there were folds and they have some of their own.
+        The scores of each fold, if they were computed.
     chosen : int
-        Which candidate.
+        The index of the chosen candidate.
     scoring : str
-        The name of the score, as scikit-learn has it.
+        scikit-learn's name of the score.
     measured_by : {"cross-validation", "out-of-bag rows"}
     explanation : tuple of str
-        What was done and why, in sentences.
+        Sentences: what was done, and why.
     seconds : float
-        All in all, the last fit included.
+        Total time, including the last fit.
     """
 
     parameters: dict[str, Any]
@@ -129,17 +133,17 @@ class Tuning:
 
     @property
     def score(self) -> float:
-        """That of the choice. `explanation` says how far it can be trusted."""
+        """The score of the chosen candidate. `explanation` says whether it is too optimistic."""
         return float(self.scores[self.chosen])
 
     def frame(self) -> Any:
-        """All that was tried as a pandas DataFrame, a row for each candidate.
+        """All candidates as a pandas DataFrame, one row each.
 
         Returns
         -------
         pandas.DataFrame
         """
-        names = list(dict.fromkeys(name for own in self.candidates for name in own))
+        names = list(dict.fromkeys(name for candidate in self.candidates for name in candidate))
         columns: dict[str, Any] = {
             name: [candidate.get(name) for candidate in self.candidates] for name in names
         }
@@ -150,7 +154,7 @@ class Tuning:
         return data_frame(columns)
 
     def plot(self, *, ax: Axes | None = None) -> Picture:
-        """Draw the scores against what was varied: see `margrove.plot.tuning_curve`.
+        """Draw the scores against the tuned parameter: see `margrove.plot.tuning_curve`.
 
         Returns
         -------
@@ -181,11 +185,11 @@ class Tuning:
         return "\n".join(lines)
 
     def _shown(self) -> list[int]:
-        """Some candidates, evenly, and the chosen one."""
+        """The indices of some candidates, evenly spread, and of the chosen one."""
         n = len(self.scores)
-        if n <= _SHOWN:
+        if n <= _MAX_SHOWN:
             return list(range(n))
-        return sorted({*np.linspace(0, n - 1, _SHOWN).astype(int).tolist(), self.chosen})
+        return sorted({*np.linspace(0, n - 1, _MAX_SHOWN).astype(int).tolist(), self.chosen})
 
 
 def in_words(parameters: Mapping[str, Any]) -> str:
@@ -198,7 +202,7 @@ def _short(value: Any) -> str:
 
 
 def chosen_place(scores: np.ndarray, standard_errors: np.ndarray, rule: Rule) -> int:
-    """The first, that is the simplest, of the best; or of those within a standard error of it."""
+    """The index of the simplest model among the best, or within a standard error of the best."""
     usable = _usable(scores)
     best = int(usable.argmax())
     allowed = standard_errors[best] if rule == "one_standard_error" else 0.0
@@ -207,41 +211,41 @@ def chosen_place(scores: np.ndarray, standard_errors: np.ndarray, rule: Rule) ->
 
 
 def _usable(scores: np.ndarray) -> np.ndarray:
-    """What is no number never wins."""
+    """The scores with -inf for NaN and infinite ones, which are never chosen."""
     return np.where(np.isfinite(scores), scores, -np.inf)
 
 
-def choice_among(parts: Sequence[Trials], rule: Rule, scoring: str, done: str) -> Choice:
-    """The choice from trials in parts, and sentences: what was done, and what was chosen.
+def choice_among(groups: Sequence[Trials], rule: Rule, scoring: str, done: str) -> Choice:
+    """The choice from groups of trials, with sentences: `done`, the choice, and a caution.
 
-    Each part has its models in the order of their size, the simplest first; parts do not compare.
-    The part with the best of all is taken, and of it what the rule says.
+    Within a group, models are sorted by size, the simplest first; sizes of different groups do not
+    compare. The rule is applied to the group that has the best score of all.
     """
-    winner = max(range(len(parts)), key=lambda k: float(_usable(parts[k].scores).max()))
-    if not np.isfinite(parts[winner].scores).any():
+    winner = max(range(len(groups)), key=lambda k: float(_usable(groups[k].scores).max()))
+    if not np.isfinite(groups[winner].scores).any():
         raise ValueError(
             f"No setting could be scored: {scoring} is not a number for any of them. Use another "
             "scoring, or fewer folds."
         )
-    own = chosen_place(parts[winner].scores, parts[winner].standard_errors, rule)
-    chosen = sum(len(part.scores) for part in parts[:winner]) + own
-    trials = parts[0]
-    for part in parts[1:]:
-        trials = trials + part
+    place = chosen_place(groups[winner].scores, groups[winner].standard_errors, rule)
+    chosen = sum(len(group.scores) for group in groups[:winner]) + place
+    trials = groups[0]
+    for group in groups[1:]:
+        trials = trials + group
     reason = (
-        "the best score, and of equal ones the simplest model"
+        "the simplest model with the best score"
         if rule == "best"
         else "the simplest model whose score is within a standard error of the best"
     )
-    doubt = (
-        f"This score is the one that decided among {len(trials.scores)}, so it is somewhat too "
-        "good for new rows: judge the model by rows that were not given to autotune."
+    caution = (
+        f"This score was chosen among {len(trials.scores)}, so it is somewhat too good for new "
+        "rows: judge the model by rows that were not given to autotune."
     )
-    sentences = (done, f"Chosen was {reason}: {told(trials, chosen, scoring)}.", doubt)
+    sentences = (done, f"The choice is {reason}: {described(trials, chosen, scoring)}.", caution)
     return Choice(trials.candidates[chosen], trials, chosen, sentences, scoring)
 
 
-def told(trials: Trials, place: int, scoring: str) -> str:
+def described(trials: Trials, place: int, scoring: str) -> str:
     """'C=0.1, with accuracy 0.93 (standard error 0.01)'."""
     return (
         f"{in_words(trials.candidates[place])}, with {scoring} {trials.scores[place]:.6g} "

@@ -1,10 +1,10 @@
-"""Probabilities that mean what they say: reliability and calibrate.
+"""Calibration of probabilities: reliability measures it, calibrate improves it.
 
-calibration           probabilities for any classifier, from scores of rows that it has not seen
-reliability           whether probabilities mean what they say
-reliability_figures   bins of predicted probabilities
-score_maps            from scores of rows held out to probabilities
-wilson                Wilson's interval of a share
+calibration           calibrate: probabilities for any classifier, from scores of held-out rows
+score_maps            sigmoid and isotonic maps from scores to probabilities, and their losses
+reliability           reliability: predicted probabilities against observed frequencies
+reliability_figures   bins of probabilities, the reliability curve, the Brier score, Wilson's
+                      interval
 """
 
 import lazy_loader

@@ -4,4 +4,4 @@ from .reliability import Reliability as Reliability
 from .reliability import reliability as reliability
 from .reliability import reliability_of as reliability_of
 from .reliability_figures import ReliabilityCurve as ReliabilityCurve
-from .wilson import wilson_interval as wilson_interval
+from .reliability_figures import wilson_interval as wilson_interval

@@ -1,19 +1,19 @@
 """Probabilities for any classifier, from scores of rows that it has not seen.
 
-    scores     s_i, of row i by the estimator fitted without its fold: values of
+    scores     s_i of row i, by the estimator fitted without its fold: values of
                decision_function, or of predict_proba where there is none
     map        a sigmoid, p = 1 / (1 + exp(-(A s + B))) (Platt 1999), or a rising step function
                (isotonic regression; Zadrozny and Elkan 2002), fitted to the s_i of all rows
     model      the estimator fitted to all rows, and the map after it
 
-With three or more classes each has a map of its own, and the results are divided by their sum.
-scikit-learn's CalibratedClassifierCV(ensemble=False) fits the model. Here are what it leaves open:
-which map, and what the probabilities are worth on rows that neither estimator nor map has seen.
+With three or more classes each has its own map, and the results are divided by their sum.
+scikit-learn's CalibratedClassifierCV(ensemble=False) fits the model. This module adds the choice of
+the map, and a fair estimate of the probabilities on rows that neither estimator nor map has seen.
 
-For the latter, pairs of folds are left out. A map for fold k needs scores that have nothing to do
-with k: fold j is scored by the estimator fitted without j and k, which scores k for the map of j,
-too. K folds so take K (K - 1) / 2 fits, and the rows of fold k are then scored by the estimator
-fitted without k.
+For that estimate, pairs of folds are left out. A map for fold k needs scores that do not depend on
+k: fold j is scored by the estimator fitted without j and k. The same estimator scores k for the map
+of j, so K folds take K (K - 1) / 2 fits. The rows of fold k are scored by the estimator fitted
+without k.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from margrove.select.calibrate.score_maps import (
     best_method,
     calibrated_fold,
     cross_fitted,
+    fold_scores,
     join_scores,
     losses_of_methods,
-    own_scores,
     pair_scores,
 )
 from margrove.select.held_out import (
@@ -72,24 +72,24 @@ _ARGUMENTS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibrated:
-    """A calibrated classifier, and what calibration has done.
+    """A calibrated classifier, and its reliability before and after.
 
     Attributes
     ----------
     model : fitted classifier
         With predict_proba. It predicts the class that is most probable after calibration, which
-        may be another one than the estimator's.
+        can differ from the prediction of the estimator.
     method : {"sigmoid", "isotonic", "none"}
-        "none" if method="auto" has found that the estimator's own probabilities are best; `model`
-        is then the estimator, fitted.
+        "none" if method="auto" found that the estimator's own probabilities are best; `model` is
+        then the fitted estimator.
     before : Reliability or None
-        Of the estimator's own probabilities, on rows held out; None where it has none.
+        Of the estimator's own probabilities on held-out rows; None if it has none.
     after : Reliability
         Of the calibrated probabilities, on rows that neither estimator nor map has seen.
     losses : dict
-        The cross-validated loss of each method that could be chosen, by which "auto" chooses.
+        The cross-validated loss of each method; "auto" chooses the smallest.
     scoring : {"log_loss", "brier"}
-        What the losses are.
+        The name of the losses.
     """
 
     model: Any
@@ -176,40 +176,40 @@ def calibrate(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Calibrated:
-    """Fit a classifier whose probabilities mean what they say.
+    """Fit a classifier with calibrated probabilities.
 
     Parameters
     ----------
     estimator : classifier
-        Any with decision_function or predict_proba, pipelines too. It stays as it is: clones are
-        fitted. One that must not be refitted can be wrapped in sklearn.frozen.FrozenEstimator;
-        X and y are then rows that it has not seen.
+        Any with decision_function or predict_proba, pipelines too. It is not changed: clones are
+        fitted. To keep a fitted one, wrap it in sklearn.frozen.FrozenEstimator; X and y must then
+        be rows that it has not seen.
     X, y : training data
     method : {"sigmoid", "isotonic", "auto"}, default="auto"
-        "sigmoid" has two numbers to learn for each class, and suits scores that grow the surer the
-        further they are from the boundary; "isotonic" only presumes that probabilities rise with
-        scores, and needs about a thousand rows. "auto" takes what has the least cross-validated
-        loss, which may be to leave the estimator's own probabilities as they are.
+        "sigmoid" has two parameters for each class, and suits scores that are distances from the
+        boundary. "isotonic" only assumes that probabilities rise with scores, and needs about a
+        thousand rows. "auto" takes the method with the least cross-validated loss, which can be to
+        keep the estimator's own probabilities.
     cv : int, splitter or iterable of (train, test), default=5
-        Each row must be held out once. A number means so many shuffled folds, stratified by class.
+        Each row must be held out once. A number of folds: shuffled and stratified by class.
     sample_weight : array of shape (n,), optional
-        For the estimator, the map, and all figures.
+        For the estimator, the map and all figures.
     groups : array of shape (n,), optional
         Rows of a group are held out together.
     scoring : {"log_loss", "brier"}, default="log_loss"
-        What "auto" makes small. The log loss punishes a probability of 0 for what comes true, as
-        isotonic maps may give, severely.
+        The loss that "auto" minimises. The log loss is very large if a true class has probability
+        0, which isotonic maps can give.
     nested : bool, default=True
-        How `after` is found. By default from maps for each fold that have nothing to do with it,
-        for which K folds take K (K - 1) / 2 fits more. If False, from maps fitted to the scores of
-        the other folds, which come from estimators that have seen the fold: usually much the same,
-        and for free.
+        How `after` is computed. By default each fold is judged by a map that does not depend on
+        its rows, which takes K (K - 1) / 2 more fits for K folds. If False, by a map fitted to the
+        scores of the other folds, whose estimators have seen the fold: usually much the same, and
+        without more fits.
     n_bins, strategy
         Of the reliability curves: see `reliability`.
     random_state : int, RandomState, Generator or None, default=None
-        Of the shuffled folds. The estimator has its own.
+        For the shuffled folds. The estimator has its own.
     n_jobs : int, optional
-        Fits at the same time, in threads.
+        Number of fits that run at the same time, in threads.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def calibrate(
     See Also
     --------
     margrove.reliability : The same curves for any fitted model.
-    margrove.SVC : With probability=True, has probabilities that never contradict its predict.
+    margrove.SVC : With probability=True, its probabilities always agree with its predict.
 
     Examples
     --------
@@ -235,32 +235,32 @@ def calibrate(
     _require_classifier(estimator)
     rows = LearningRows.of(estimator, X, y, sample_weight)
     if rows.classes is None or len(rows.classes) < 2:
-        raise ValueError("y has one class only: there is nothing to tell apart, or to be sure of.")
+        raise ValueError("y has one class only. Probabilities need at least two classes.")
     folds = rows.folds(cv, groups, random_state)
     _require_partition(folds, len(rows), nested)
 
-    own = own_scores(estimator, rows, folds, n_jobs)
-    everyone = join_scores(own)
-    methods = _methods(method, everyone)
-    losses = losses_of_methods(everyone, methods, scoring)
+    by_fold = fold_scores(estimator, rows, folds, n_jobs)
+    scores = join_scores(by_fold)
+    methods = _methods(method, scores)
+    losses = losses_of_methods(scores, methods, scoring)
     chosen = best_method(losses)
     if nested:
         pairs = pair_scores(estimator, rows, folds, n_jobs)
         calibrated = np.concatenate(
-            [calibrated_fold(own[k], pairs[k], methods, scoring) for k in range(len(folds))]
+            [calibrated_fold(by_fold[k], pairs[k], methods, scoring) for k in range(len(folds))]
         )
     else:
-        calibrated = cross_fitted(everyone, chosen)
+        calibrated = cross_fitted(scores, chosen)
 
     classes = rows.classes
 
     def judged(probabilities: np.ndarray) -> Reliability:
         return reliability_of(
-            probabilities, classes[everyone.codes], classes=classes,
-            sample_weight=everyone.weight, n_bins=n_bins, strategy=strategy,
+            probabilities, classes[scores.codes], classes=classes,
+            sample_weight=scores.weight, n_bins=n_bins, strategy=strategy,
         )  # fmt: skip
 
-    before = None if everyone.probabilities is None else judged(everyone.probabilities)
+    before = None if scores.probabilities is None else judged(scores.probabilities)
     return Calibrated(
         model=_final_model(estimator, rows, folds, chosen, n_jobs),
         method=chosen,
@@ -277,8 +277,8 @@ def _require_classifier(estimator: Any) -> None:
         raise TypeError(f"calibrate needs a classifier. Got {type(estimator).__name__}.")
     if not hasattr(estimator, "decision_function") and not hasattr(estimator, "predict_proba"):
         raise TypeError(
-            f"{type(estimator).__name__} has neither decision_function nor predict_proba, and so "
-            "no scores to calibrate."
+            f"calibrate needs an estimator with decision_function or predict_proba. Got "
+            f"{type(estimator).__name__}, which has neither."
         )
 
 
@@ -298,7 +298,7 @@ def _require_partition(folds: Folds, n_rows: int, nested: bool) -> None:
 
 
 def _methods(method: str, scores: HeldOutScores) -> list[str]:
-    """The methods to choose from, the simplest first: it wins if losses are equal."""
+    """The methods to choose from, the simplest first: it is chosen if losses are equal."""
     if method != "auto":
         return [method]
     maps = ["sigmoid", "isotonic"]
@@ -309,7 +309,7 @@ def _methods(method: str, scores: HeldOutScores) -> list[str]:
 
 
 class _GivenFolds:
-    """A splitter of given folds, with a short repr."""
+    """A scikit-learn splitter that returns given folds, with a short repr."""
 
     def __init__(self, folds: Folds) -> None:
         self._folds = folds
@@ -330,7 +330,7 @@ def _final_model(
     if method == "none":
         return rows.fitted(estimator)
     with warnings.catch_warnings():
-        # Weights do reach the last step of a pipeline; scikit-learn only looks at the outside.
+        # The weights do reach the last step; scikit-learn only checks the pipeline itself.
         warnings.filterwarnings("ignore", message="Since .* does not appear to accept")
         arguments = weight_arguments(estimator, rows.weight)
         arguments["sample_weight"] = rows.weight

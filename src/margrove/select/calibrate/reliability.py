@@ -1,7 +1,7 @@
-"""Whether probabilities mean what they say: of the rows given 0.7, do seven in ten come true?
+"""Reliability of probabilities: of the rows with probability 0.7, are 70 % of the class?
 
-Rows are put into bins by the probability p_i that is judged. With y_i = 1 where it came true and
-weights w_i, bin b has
+Rows are put into bins by their probability p_i. With y_i = 1 where it came true and weights w_i,
+bin b has
 
     predicted_b   mean of p_i
     observed_b    share of y_i
@@ -67,15 +67,14 @@ class Reliability:
     ----------
     classes : ndarray of shape (n_classes,)
     by_class : tuple of ReliabilityCurve
-        For each class, how often it came true where it was given so much probability.
+        For each class, its observed share against its predicted probability.
     top_label : ReliabilityCurve
-        How often the most probable class was right where it was given so much probability.
+        For the most probable class, how often it was right against its predicted probability.
     brier : BrierDecomposition
     log_loss : float
-        The mean of -log of the probability that the true class was given; probabilities below
-        2.2e-16 count as that much.
+        The mean of -log(probability of the true class); probabilities are at least 2.2e-16 here.
     n_rows : int
-        Those of positive weight.
+        Rows of positive weight.
     n_bins : int
     strategy : {"uniform", "quantile"}
     confidence_level : float
@@ -94,7 +93,7 @@ class Reliability:
 
     @property
     def curve(self) -> ReliabilityCurve:
-        """The curve of the second of two classes; of more classes, that of the top label."""
+        """The curve of the second of two classes; with more classes, that of the top label."""
         return self.by_class[1] if len(self.classes) == 2 else self.top_label
 
     @property
@@ -188,19 +187,19 @@ def reliability(
     strategy: Literal["uniform", "quantile"] = "uniform",
     confidence_level: float = 0.95,
 ) -> Reliability:
-    """Compare the probabilities of a fitted classifier with what comes true.
+    """Compare the probabilities of a fitted classifier with the observed classes.
 
     Parameters
     ----------
     model : fitted classifier with predict_proba
-        Ours, or any under scikit-learn's API.
+        Of margrove, or any other with scikit-learn's API.
     X, y : rows and their classes
-        Rows that the model has not seen: on its own rows it looks surer than it may be.
+        Rows that the model has not seen: on its training rows it is overconfident.
     sample_weight : array of shape (n,), optional
-        A weight is as good as so many repetitions of a row, but for the intervals: these count
-        rows by their effective number (sum w)^2 / sum w^2, because a weight is no new evidence.
+        A weight k counts as k copies of the row, except in the intervals: these use the effective
+        number of rows (sum w)^2 / sum w^2, because a weight is no new evidence.
     n_bins : int, default=10
-        At most so many; bins without rows are left out.
+        The most bins; bins without rows are left out.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of about equal weight. Equal probabilities stay in one bin.
     confidence_level : float, default=0.95
@@ -212,7 +211,7 @@ def reliability(
 
     See Also
     --------
-    margrove.calibrate : Mends probabilities that are wrong.
+    margrove.calibrate : Fit a classifier with better probabilities.
 
     Examples
     --------
@@ -248,14 +247,14 @@ def reliability_of(
     strategy: Literal["uniform", "quantile"] = "uniform",
     confidence_level: float = 0.95,
 ) -> Reliability:
-    """Compare given probabilities with what came true.
+    """Compare given probabilities with the observed classes.
 
     Parameters
     ----------
     probabilities : array-like of shape (n, n_classes), or (n,)
         A column for each class; or the probability of the second of two classes.
     y : array-like of shape (n,)
-        What came true.
+        The observed classes.
     classes : array-like of shape (n_classes,), optional
         The class of each column; by default those of y, sorted.
     sample_weight, n_bins, strategy, confidence_level
@@ -283,9 +282,9 @@ def reliability_of(
         )
     codes = labels.codes_among(known)
     if (codes < 0).any():
-        stranger = labels.classes.tolist()[labels.codes[int(np.argmax(codes < 0))]]
+        unknown = labels.classes.tolist()[labels.codes[int(np.argmax(codes < 0))]]
         raise ValueError(
-            f"y has the class {stranger!r}, which is none of the model's: {known.tolist()}."
+            f"y has the class {unknown!r}, which is not among the classes {known.tolist()}."
         )
     weight = check_weights(sample_weight, len(given))
     return _compared(given, codes, known, weight, int(n_bins), strategy, confidence_level)
@@ -302,24 +301,24 @@ def _compared(
 ) -> Reliability:
     counted = weight > 0
     given, codes, weight = given[counted], codes[counted], weight[counted]
-    curves, parts = [], []
+    curves, brier_terms = [], []
     for k, name in enumerate(np.asarray(classes).tolist()):
         came_true = (codes == k).astype(np.float64)
         bins = ProbabilityBins.of(given[:, k], came_true, weight, n_bins, strategy)
         curves.append(reliability_curve(str(name), bins, n_bins, confidence_level))
-        parts.append(bins.brier())
+        brier_terms.append(bins.brier())
     top = given.argmax(axis=1)
-    surest = ProbabilityBins.of(
+    top_bins = ProbabilityBins.of(
         given[np.arange(len(top)), top], (top == codes).astype(np.float64), weight, n_bins, strategy
     )
-    # Of two classes, both have the same score: scikit-learn counts it once.
-    counted_parts = parts[1:] if len(parts) == 2 else parts
+    # Two classes have the same score: like scikit-learn, count it once.
+    counted_terms = brier_terms[1:] if len(brier_terms) == 2 else brier_terms
     truth = np.maximum(given[np.arange(len(codes)), codes], _EPS)
     return Reliability(
         classes=np.asarray(classes),
         by_class=tuple(curves),
-        top_label=reliability_curve("top label", surest, n_bins, confidence_level),
-        brier=BrierDecomposition(*(float(total) for total in np.sum(counted_parts, axis=0))),
+        top_label=reliability_curve("top label", top_bins, n_bins, confidence_level),
+        brier=BrierDecomposition(*(float(total) for total in np.sum(counted_terms, axis=0))),
         log_loss=float(np.average(-np.log(truth), weights=weight)),
         n_rows=len(weight),
         n_bins=n_bins,
@@ -337,12 +336,12 @@ def probabilities_by(model: Any, X: Any) -> np.ndarray:
         check_is_fitted(model)
         how = "or fit it with probability=True" if hasattr(model, "probability") else ""
         raise TypeError(
-            f"{name} has no probabilities (no predict_proba). Let margrove.calibrate make them"
+            f"model has no predict_proba: {name}. Use margrove.calibrate to get probabilities"
             f"{', ' if how else ''}{how}."
         )
     check_is_fitted(model)
     if not hasattr(model, "classes_"):
-        raise TypeError(f"{name} does not say what its classes_ are.")
+        raise TypeError(f"model has no classes_, which reliability needs: {name}.")
     found = model.predict_proba(X)
     if isinstance(found, list):
         raise ValueError(

@@ -1,19 +1,20 @@
-"""Bins of predicted probabilities, how often they came true, and the terms of the Brier score."""
+"""Bins of probabilities, the reliability curve, the Brier score, Wilson's interval."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-
-from margrove.select.calibrate.wilson import wilson_interval
+from scipy.special import ndtri
 
 __all__ = [
     "BrierDecomposition",
     "ProbabilityBins",
     "ReliabilityCurve",
     "reliability_curve",
+    "wilson_interval",
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -21,12 +22,12 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityCurve:
-    """What came true against what was predicted, bin by bin. Bins without weight are left out.
+    """Observed shares against predicted probabilities, bin by bin; empty bins are left out.
 
     Attributes
     ----------
     name : str
-        A class, or "top label": the most probable class, right or wrong.
+        A class, or "top label" for the most probable class of each row.
     lower, upper : ndarray of shape (n_filled,)
         Ends of the bins; a probability at an end belongs to the bin below.
     predicted : ndarray of shape (n_filled,)
@@ -34,16 +35,16 @@ class ReliabilityCurve:
     observed : ndarray of shape (n_filled,)
         The share that came true.
     low, high : ndarray of shape (n_filled,)
-        Ends of Wilson's interval for what `observed` would be of ever so many rows.
+        Wilson's confidence interval of `observed`.
     weight : ndarray of shape (n_filled,)
-        The sum of the weights: without any, the number of rows.
+        The sum of the weights; without weights, the number of rows.
     expected_error, maximum_error : float
-        The mean distance of `observed` from `predicted`, and the greatest.
+        The mean and the largest distance of `observed` from `predicted`.
     adaptive_error : float
-        The expected error over bins of equal weight, whatever the bins of the curve are.
+        The expected error over bins of equal weight, whichever bins the curve has.
     chance_error : float
-        The expected error that rows as few as these would show, on average, if every probability
-        were right. An expected error near to it is none.
+        The mean expected error that so few rows would have by chance if every probability were
+        right. An expected error near it is no evidence of bad probabilities.
     """
 
     name: str
@@ -76,13 +77,13 @@ class BrierDecomposition:
         The mean squared distance of probabilities from what came true; for three or more classes
         summed over the classes, as scikit-learn does.
     calibration : float
-        What wrong probabilities cost: 0 if what is observed is what is predicted.
+        The loss from wrong probabilities: 0 if observed shares equal predicted ones.
     resolution : float
-        What is gained by telling rows apart.
+        The gain from telling rows apart.
     uncertainty : float
-        The score of saying the share of each class to everybody.
+        The score of predicting the share of each class for every row.
     within_bins : float
-        What bins hide of calibration and resolution; small if there are many.
+        The part of both that lies within the bins; small if there are many bins.
     """
 
     score: float
@@ -94,7 +95,7 @@ class BrierDecomposition:
 
 @dataclass(frozen=True)
 class ProbabilityBins:
-    """Rows of positive weight in bins: `place` int64 (n,) of each row, sums for each filled bin."""
+    """Rows of positive weight in bins: `place` int64 (n,) is the bin of each row."""
 
     p: np.ndarray
     y: np.ndarray
@@ -132,14 +133,14 @@ class ProbabilityBins:
 
     @property
     def effective(self) -> np.ndarray:
-        """Kish's number of rows of each bin: what their weights are worth as evidence."""
-        heaviest = self.weight.max()  # squares of tiny weights would vanish
+        """Kish's effective number of rows in each bin, (sum w)^2 / sum w^2."""
+        heaviest = self.weight.max()  # squares of tiny weights would underflow
         scaled = self.weight / heaviest
         squares = np.bincount(self.place, weights=scaled**2)
         return np.asarray((self.mass / heaviest) ** 2 / squares)
 
     def chance_error(self) -> float:
-        """The mean of |observed - predicted|, were it normal with the variance that p implies."""
+        """The mean of |observed - predicted| if it is normal with the variance that p implies."""
         scaled = self.weight / self.weight.max()
         variance = np.bincount(self.place, weights=scaled**2 * self.p * (1.0 - self.p))
         mass = np.bincount(self.place, weights=scaled)
@@ -166,7 +167,7 @@ class ProbabilityBins:
 
 
 def _quantiles(p: np.ndarray, weight: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """The least p with so large a share of the weight at or below it."""
+    """For each level, the smallest p with at least that share of the weight at or below it."""
     order = np.argsort(p, kind="stable")
     reached = np.cumsum(weight[order])
     places = np.searchsorted(reached, levels * reached[-1] * (1.0 - 4.0 * _EPS))
@@ -178,7 +179,7 @@ def reliability_curve(
 ) -> ReliabilityCurve:
     """The curve of these bins, with Wilson's intervals."""
     low, high = wilson_interval(bins.observed, bins.effective, confidence_level)
-    evenly = ProbabilityBins.of(bins.p, bins.y, bins.weight, n_bins, "quantile")
+    even_bins = ProbabilityBins.of(bins.p, bins.y, bins.weight, n_bins, "quantile")
     return ReliabilityCurve(
         name=name,
         lower=bins.lower,
@@ -190,6 +191,25 @@ def reliability_curve(
         weight=bins.mass,
         expected_error=bins.expected_error(),
         maximum_error=float(np.abs(bins.observed - bins.predicted).max()),
-        adaptive_error=evenly.expected_error(),
+        adaptive_error=even_bins.expected_error(),
         chance_error=bins.chance_error(),
     )
+
+
+def wilson_interval(share: Any, n: Any, level: float = 0.95) -> tuple[Any, Any]:
+    """Wilson's (1927) confidence interval of a share that was observed in n rows.
+
+    Floats, or arrays of them. The interval contains all shares from which the observed one is at
+    most z standard deviations away, where z is the normal quantile of the level.
+
+    Examples
+    --------
+    >>> from margrove.select.calibrate import wilson_interval
+    >>> [round(end, 3) for end in wilson_interval(0.9, 100)]
+    [0.826, 0.945]
+    """
+    z = float(ndtri(0.5 + 0.5 * level))
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    low, high = np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
+    return (low, high) if np.ndim(low) else (float(low), float(high))

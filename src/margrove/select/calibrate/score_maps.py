@@ -1,4 +1,4 @@
-"""From scores of rows held out to probabilities: sigmoid and isotonic maps, and their losses."""
+"""Sigmoid and isotonic maps from scores of held-out rows to probabilities, and their losses."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = [
     "best_method",
     "calibrated_fold",
     "cross_fitted",
+    "fold_scores",
     "join_scores",
     "losses_of_methods",
-    "own_scores",
     "pair_scores",
 ]
 
@@ -51,28 +51,28 @@ class HeldOutScores:
     n_classes: int
 
     def some(self, which: np.ndarray) -> HeldOutScores:
-        """The scores of some rows, bool (m,)."""
-        own = None if self.probabilities is None else self.probabilities[which]
+        """The scores of the rows that `which`, bool (m,), selects."""
+        probabilities = None if self.probabilities is None else self.probabilities[which]
         return HeldOutScores(
-            self.values[which], own, self.codes[which], self.weight[which], self.fold[which],
-            self.n_classes,
+            self.values[which], probabilities, self.codes[which], self.weight[which],
+            self.fold[which], self.n_classes,
         )  # fmt: skip
 
 
-def join_scores(parts: Sequence[HeldOutScores]) -> HeldOutScores:
+def join_scores(by_fold: Sequence[HeldOutScores]) -> HeldOutScores:
     """The scores of several folds as one."""
-    owns = [part.probabilities for part in parts if part.probabilities is not None]
+    given = [part.probabilities for part in by_fold if part.probabilities is not None]
     return HeldOutScores(
-        np.concatenate([part.values for part in parts]),
-        np.concatenate(owns) if owns else None,
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.weight for part in parts]),
-        np.concatenate([part.fold for part in parts]),
-        parts[0].n_classes,
+        np.concatenate([part.values for part in by_fold]),
+        np.concatenate(given) if given else None,
+        np.concatenate([part.codes for part in by_fold]),
+        np.concatenate([part.weight for part in by_fold]),
+        np.concatenate([part.fold for part in by_fold]),
+        by_fold[0].n_classes,
     )
 
 
-def own_scores(
+def fold_scores(
     estimator: Any, rows: LearningRows, folds: Folds, n_jobs: int | None
 ) -> list[HeldOutScores]:
     """Scores of each fold, by the estimator fitted without it."""
@@ -101,7 +101,7 @@ def pair_scores(
     for (j, k), (of_j, of_k) in zip(pairs, in_threads(score, pairs, n_jobs), strict=True):
         others[k].append(of_j)
         others[j].append(of_k)
-    return [join_scores(parts) for parts in others]
+    return [join_scores(scores) for scores in others]
 
 
 def _scores(
@@ -111,26 +111,31 @@ def _scores(
     assert rows.classes is not None
     n_classes = len(rows.classes)
     X = rows.held_out(estimator, train, test)
-    own = None
+    probabilities = None
     if hasattr(model, "predict_proba"):
-        own = np.asarray(model.predict_proba(X), np.float64)
+        probabilities = np.asarray(model.predict_proba(X), np.float64)
     if hasattr(model, "decision_function"):
         values = np.asarray(model.decision_function(X), np.float64).reshape(len(test), -1)
     else:
-        assert own is not None
-        values = own[:, 1:] if n_classes == 2 else own
+        assert probabilities is not None
+        values = probabilities[:, 1:] if n_classes == 2 else probabilities
     if len(model.classes_) != n_classes or values.shape[1] != (1 if n_classes == 2 else n_classes):
         raise ValueError(
             f"{type(model).__name__} gives {values.shape[1]} scores for {n_classes} classes. One "
             "for each class is needed, as decision_function_shape='ovr' gives."
         )
     return HeldOutScores(
-        values, own, rows.codes[test], rows.weights_of(test), np.full(len(test), fold), n_classes
+        values,
+        probabilities,
+        rows.codes[test],
+        rows.weights_of(test),
+        np.full(len(test), fold),
+        n_classes,
     )
 
 
 def _mapped(known: HeldOutScores, asked: HeldOutScores, method: str) -> np.ndarray:
-    """Probabilities (m, n_classes) of the rows asked about, by a map fitted to the known ones."""
+    """Probabilities (m, n_classes) of the rows `asked`, by a map fitted to the rows `known`."""
     if method == "none":
         assert asked.probabilities is not None
         return asked.probabilities
@@ -140,11 +145,11 @@ def _mapped(known: HeldOutScores, asked: HeldOutScores, method: str) -> np.ndarr
         return np.column_stack([1.0 - second, second])
     found = np.empty(asked.values.shape)
     for k in range(known.n_classes):
-        own_map = fit_map(known.values[:, k], known.codes == k, known.weight)
-        found[:, k] = own_map(asked.values[:, k])
+        class_map = fit_map(known.values[:, k], known.codes == k, known.weight)
+        found[:, k] = class_map(asked.values[:, k])
     total = found.sum(axis=1, keepdims=True)
-    evenly = np.full_like(found, 1.0 / known.n_classes)  # where no class is possible
-    return np.divide(found, total, out=evenly, where=total > 0)
+    uniform = np.full_like(found, 1.0 / known.n_classes)  # where all classes have probability 0
+    return np.divide(found, total, out=uniform, where=total > 0)
 
 
 Map = Callable[[np.ndarray], np.ndarray]
@@ -165,8 +170,8 @@ def cross_fitted(scores: HeldOutScores, method: str) -> np.ndarray:
     """Probabilities of each fold by a map fitted to the scores of the others."""
     found = np.empty((len(scores.codes), scores.n_classes))
     for fold in np.unique(scores.fold):
-        own = scores.fold == fold
-        found[own] = _mapped(scores.some(~own), scores.some(own), method)
+        in_fold = scores.fold == fold
+        found[in_fold] = _mapped(scores.some(~in_fold), scores.some(in_fold), method)
     return found
 
 
@@ -185,25 +190,25 @@ def _loss(probabilities: np.ndarray, codes: np.ndarray, weight: np.ndarray, scor
     if scoring == "log_loss":
         return float(np.average(-np.log(np.maximum(truth, _EPS)), weights=weight))
     squares = (probabilities**2).sum(axis=1) - truth**2 + (1.0 - truth) ** 2
-    once = 0.5 if probabilities.shape[1] == 2 else 1.0  # two classes have the same square twice
-    return once * float(np.average(squares, weights=weight))
+    factor = 0.5 if probabilities.shape[1] == 2 else 1.0  # two classes have the same square twice
+    return factor * float(np.average(squares, weights=weight))
 
 
 def best_method(losses: dict[str, float]) -> str:
-    """The method of the least loss; among equals, the first."""
+    """The method of the smallest loss; among equals, the first."""
     return min(losses, key=lambda method: losses[method])
 
 
 def calibrated_fold(
-    own: HeldOutScores, others: HeldOutScores, methods: Sequence[str], scoring: str
+    scores: HeldOutScores, others: HeldOutScores, methods: Sequence[str], scoring: str
 ) -> np.ndarray:
-    """Probabilities of one fold.
+    """Probabilities (m, n_classes) of one fold, by a map fitted to the others.
 
-    The choice of a method is part of what is judged, so it is made again without the fold.
+    The choice of the method is part of the model, so it is made again without the fold.
     """
     method = (
         methods[0]
         if len(methods) == 1
         else best_method(losses_of_methods(others, methods, scoring))
     )
-    return _mapped(others, own, method)
+    return _mapped(others, scores, method)

@@ -1,28 +1,28 @@
 """Blends of models: votes, votes with selected weights, and stacking.
 
-All three need to know how good members are on rows that they have not seen. So the rows are parted
-into folds, and each is answered by members that were fitted to the others; what is made of these
-answers is then done by members that are fitted to all rows.
+Selection and stacking need predictions of the members for rows that they have not seen. So the
+rows are divided into folds, and each fold is predicted by members fitted to the others. The blend
+itself uses members that are fitted to all rows.
 
-    voting      VotingClassifier or VotingRegressor, all members alike
+    voting      VotingClassifier or VotingRegressor, all members with the same weight
     selection   the same, with weights from greedy selection with replacement (Caruana,
                 Niculescu-Mizil, Crew and Ksikes 2004, Ensemble selection from libraries of models)
-    stacking    StackingClassifier or StackingRegressor: another learner weighs the answers
+    stacking    StackingClassifier or StackingRegressor: another learner combines the predictions
 
 These are scikit-learn's own classes. Members are fitted once for all three, to codes of classes as
-these classes want it.
+scikit-learn's classes do.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
     StackingClassifier,
     StackingRegressor,
@@ -33,13 +33,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import get_scorer
 from sklearn.utils import Bunch
+from sklearn.utils.metaestimators import available_if
 
 from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap import stream
 from margrove.exceptions import FitCancelled
 from margrove.select.compare.examples import Examples, Task, fit, folds_of_examples
 from margrove.select.compare.greedy_selection import Score, select
-from margrove.select.compare.recorded_answers import Recorded
 from margrove.select.compare.row_scores import row_scorer_of
 from margrove.select.held_out import Fold, fold_splitter
 
@@ -60,10 +60,10 @@ _RESERVED = {
 class BlendSettings:
     """How members are selected.
 
-    n_folds    folds in which members are tried out, inside of what a blend is fitted to
-    n_rounds   members that are added, at most, repetitions included
-    n_bags     0 selects among all members; otherwise so many times among half of them, drawn at
-               random, whose counts are added up: a guard against selecting by luck
+    n_folds    folds of the training rows, in which members predict held-out rows
+    n_rounds   the most members that are added, repetitions included
+    n_bags     0: select among all members. Otherwise select so many times among a random half of
+               them and add up the counts, which guards against selection by chance
     """
 
     n_folds: int = 5
@@ -72,7 +72,7 @@ class BlendSettings:
 
 
 class Blend(NamedTuple):
-    """A fitted blend, the seconds this took, and the weights of members that have some."""
+    """A fitted blend, the seconds that it took, and the weights of its members, if any."""
 
     model: Any
     seconds: float
@@ -80,7 +80,7 @@ class Blend(NamedTuple):
 
 
 def check_member_names(names: list[str]) -> None:
-    """Raise for names that scikit-learn cannot make parameters of."""
+    """Raise if scikit-learn cannot use a name as the name of a member."""
     for name in names:
         if name in BLENDS:
             raise ValueError(
@@ -89,20 +89,21 @@ def check_member_names(names: list[str]) -> None:
             )
         if "__" in name or name in _RESERVED:
             raise ValueError(
-                f"models has one named {name!r}, which scikit-learn does not take as the name of a "
-                "member: it must not hold two underscores, nor be a parameter of voting or "
+                f"models has one named {name!r}, which scikit-learn does not accept as the name of "
+                "a member: it must not contain two underscores or be a parameter of voting or "
                 "stacking. Rename it, or use blend=False."
             )
 
 
-# -- fitting all three ---------------------------------------------------------------------------
+# -- fitting all blends ---------------------------------------------------------------------------
 
 
 class _Answer(NamedTuple):
     """Predictions of a member for rows that it has not seen.
 
-    `stacked` is what `method` gives, as stacking uses it. `vote` is what votes are made of:
-    probabilities or 1 for one class (n, n_classes), or numbers (n,).
+    method     the method whose results are stacked
+    stacked    the results of that method, as stacking uses them
+    vote       probabilities, or 1 for the predicted class, (n, n_classes); or numbers (n,)
     """
 
     method: str
@@ -120,11 +121,11 @@ def fit_blends(
     *,
     one_thread: bool = False,
 ) -> dict[str, Blend]:
-    """Fit all blends of the members to these rows, and to nothing else.
+    """Fit all blends of the members to these rows only.
 
-    `scorer` judges selections, `key` makes everything random.
+    `scorer` compares selections; all random numbers depend on `key`.
     """
-    members = dict(sorted(members.items()))  # so that their order does not matter
+    members = dict(sorted(members.items()))  # the result does not depend on their order
     classes, codes = None, examples.y
     if task == "classification":
         classes, codes = np.unique(examples.y, return_inverse=True)
@@ -166,9 +167,45 @@ def fit_blends(
     }
 
 
+def _has(method: str) -> Callable[[Any], bool]:
+    return lambda recorded: method in recorded.answers
+
+
+class _Recorded(BaseEstimator):
+    """Stands in for a fitted member whose predictions are known; it ignores X."""
+
+    def __init__(self, task: Task, answers: dict[str, np.ndarray], classes: Any = None) -> None:
+        self.task, self.answers, self.classes = task, answers, classes
+        if classes is not None:
+            self.classes_ = classes
+
+    @available_if(_has("predict"))
+    def predict(self, X: Any) -> np.ndarray:
+        return self.answers["predict"]
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return self.answers["predict_proba"]
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.answers["decision_function"]
+
+    def fit(self, X: Any, y: Any) -> _Recorded:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier" if self.task == "classification" else "regressor"
+        return tags
+
+
 @contextmanager
 def _naming(member: str) -> Iterator[None]:
-    """Errors raised inside name the member that they are about."""
+    """Add the name of the member to errors raised inside."""
     try:
         yield
     except FitCancelled:
@@ -179,7 +216,7 @@ def _naming(member: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Folds:
-    """Where members are tried out; `splitter` makes the same ones in scikit-learn, if it can."""
+    """The folds for held-out predictions; `splitter` makes the same ones in scikit-learn."""
 
     splits: list[Fold]
     splitter: Any
@@ -188,7 +225,9 @@ class _Folds:
     def of(cls, examples: Examples, task: Task, n_folds: int, key: int) -> _Folds:
         n_units = len(examples) if examples.groups is None else len(np.unique(examples.groups))
         if n_units < 2:
-            raise ValueError("A blend tries out its members in folds, and needs two groups.")
+            raise ValueError(
+                "A blend needs at least two groups of rows, to make folds for its members."
+            )
         n_folds = min(n_folds, n_units)
         seed = int(stream(key, 0)) >> 33
         splits = [
@@ -205,7 +244,7 @@ class _Folds:
 
 
 def _with_all_classes(split: Fold, codes: np.ndarray) -> Fold:
-    """A class that cannot be held out, for want of rows or groups, stays in the training part."""
+    """The fold with all classes in its training rows: rows of a missing class are added."""
     missing = np.setdiff1d(codes, codes[split.train])
     if not len(missing):
         return split
@@ -247,24 +286,24 @@ def _stack_method(member: Any) -> str:
 def _vote_score(
     scorer: Any, examples: Examples, task: Task, classes: np.ndarray | None, soft: bool
 ) -> Score:
-    """A function that scores averages of recorded predictions."""
+    """A function that scores averages of held-out predictions."""
     has_votes_only = classes is not None and not soft
     if has_votes_only and getattr(scorer, "_response_method", "predict") != "predict":
-        scorer = get_scorer("accuracy")  # there are no probabilities to be judged by
+        scorer = get_scorer("accuracy")  # hard votes have no probabilities
     weight = np.ones(len(examples)) if examples.weight is None else examples.weight
     by_row = row_scorer_of(scorer)
 
-    def recorded(average: np.ndarray) -> Recorded:
+    def recorded(average: np.ndarray) -> _Recorded:
         if classes is None:
-            return Recorded(task, {"predict": average})
+            return _Recorded(task, {"predict": average})
         answers = {"predict": classes[np.argmax(average, axis=1)]}
         if soft:
             answers["predict_proba"] = average
-        return Recorded(task, answers, classes)
+        return _Recorded(task, answers, classes)
 
     def score(average: np.ndarray) -> float:
         model = recorded(average)
-        if by_row is not None:  # much faster than scikit-learn's metrics, which check everything
+        if by_row is not None:  # much faster than scikit-learn's metrics, which check their input
             values = by_row.of_model(model, None, examples.y, weight)
             return float(np.average(values, weights=weight))
         weights = {} if examples.weight is None else {"sample_weight": examples.weight}
@@ -288,7 +327,7 @@ def _voting(
         model = VotingClassifier(frozen, voting="soft" if soft else "hard", weights=weights)
     else:
         model = VotingRegressor(frozen, weights=weights)
-    model.fit(examples.X, examples.y)  # learns the classes; members stay as they are
+    model.fit(examples.X, examples.y)  # learns the classes; frozen members do not change
     return _thawed(model, chosen, members, fitted)
 
 
@@ -303,7 +342,7 @@ def _stacking(
 ) -> Any:
     known = None if classes is None else np.arange(len(classes))
     recorded = [
-        (name, Recorded(task, {answer.method: answer.stacked}, known))
+        (name, _Recorded(task, {answer.method: answer.stacked}, known))
         for name, answer in zip(members, answers, strict=True)
     ]
     if task == "classification":
@@ -318,7 +357,7 @@ def _stacking(
 def _thawed(
     model: Any, chosen: list[str], members: Mapping[str, Any], fitted: Mapping[str, Any]
 ) -> Any:
-    """A blend that holds fitted members, and whose clones can be fitted again."""
+    """The blend with its fitted members, and with unfitted ones as the parameter `estimators`."""
     model.set_params(estimators=[(name, clone(members[name])) for name in chosen])
     model.estimators_ = [fitted[name] for name in chosen]
     model.named_estimators_ = Bunch(**{name: fitted[name] for name in chosen})

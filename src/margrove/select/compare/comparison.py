@@ -1,7 +1,7 @@
-"""Comparison of models: the same folds for all, and statistics that know that folds overlap.
+"""compare: cross-validation of several models on the same folds, with tests of their differences.
 
-Who takes part is decided in `contestants`, how rows are parted in `examples`; here models are
-fitted and scored, on threads and in slices, and `resampled_tests` judges their scores.
+`compared_models` names the models, `examples` makes the folds, `fits` fits and scores, and
+`score_statistics` tests the differences.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from margrove._runtime import (
 from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap import check_arguments, stream
 from margrove.select.compare.blending import BLENDS, BlendSettings, check_member_names, fit_blends
-from margrove.select.compare.contestants import (
+from margrove.select.compare.compared_models import (
     check_scorer,
     default_models,
     named_models,
@@ -40,10 +40,10 @@ from margrove.select.compare.examples import (
     fit,
     make_splits,
 )
-from margrove.select.compare.fits import Comparing, Contest, SpreadComparing
-from margrove.select.compare.judging import Judge
+from margrove.select.compare.fits import Comparing, ComparisonSetup, SpreadComparing
 from margrove.select.compare.result import Comparison, FailedModel
-from margrove.select.refusals import ComparisonTimeoutError
+from margrove.select.compare.score_statistics import ScoreStatistics
+from margrove.select.errors import ComparisonTimeoutError
 
 __all__ = ["compare"]
 
@@ -83,62 +83,64 @@ def compare(
 ) -> Comparison:
     """Compare models by cross-validation, and say which differences are more than chance.
 
-    All models see the same folds. Scores of folds are not independent, because training parts
-    overlap; tests that take them to be find differences where there are none. These do not.
+    All models see the same folds. Scores of folds are not independent, because their training rows
+    overlap. Tests that ignore this find differences where there are none; the tests used here are
+    corrected for it.
 
     Parameters
     ----------
     models : dict, list or None
-        Estimators of scikit-learn's kind: names and estimators, or a list of estimators, which are
-        named by their classes (pipelines by their last step). None compares one of each family of
-        this library. They stay as they are: clones are fitted. Where one has a `random_state` of
-        None, clones get one that depends on the `random_state` given here and on the fold.
+        Estimators with scikit-learn's API: a dict of names and estimators, or a list of estimators,
+        which get the names of their classes (pipelines that of their last step). None compares one
+        of each family of this library. They are not changed: clones are fitted. If the
+        `random_state` of one is None, its clones get one that depends on the `random_state` given
+        here and on the fold.
     X : array-like, frame or sparse matrix of shape (n_rows, n_features)
     y : array-like of shape (n_rows,) or, for regressors, (n_rows, n_outputs)
-        With `models` None, text and whole numbers of few values are classes (at most 20 values, or
-        a tenth of the rows).
+        If `models` is None, texts are classes, and so are whole numbers with few different values
+        (at most 20, or a tenth of the rows).
     cv : int, splitter or iterable, default=5
         The number of folds, which are shuffled and stratified by class; or a splitter of
-        scikit-learn; or pairs of numbers of rows to train and to test.
+        scikit-learn; or pairs of index arrays of training and test rows.
     repeats : int, optional
-        How often the folds are drawn anew, where `cv` is a number. By default 2.
+        How often new folds are drawn, if `cv` is a number. By default 2.
     scoring : str or callable, optional
         One of scikit-learn's scorers or its name; more is better. By default "accuracy" for
         classifiers and "r2" for regressors.
     groups : array-like of shape (n_rows,), optional
-        Rows of a group are never parted.
+        Rows of a group stay together.
     sample_weight : array-like of shape (n_rows,), optional
-        For fits and for scores. Of a pipeline, the last step gets them.
+        For fits and for scores. In a pipeline, the last step gets them.
     test : {"corrected_t", "bootstrap"}, default="corrected_t"
         "corrected_t"
-            The corrected resampled t-test of Nadeau and Bengio, about models that are fitted to
-            new data of this size.
+            The corrected resampled t-test of Nadeau and Bengio. It is about models that are fitted
+            to new data of this size.
         "bootstrap"
-            Intervals from resamples of the held-out rows (of their groups), which all models share:
-            about new rows for the models as they were fitted here. Scores that are no means over
-            rows are resampled by folds.
+            Intervals from resamples of the held-out rows (or of their groups), which all models
+            share. It is about new rows for the models as they were fitted here. Scores that are not
+            means over rows are resampled by folds.
     confidence_level : float, default=0.95
         Of intervals. Models differ if their adjusted p is below 1 - `confidence_level`.
     n_resamples : int, default=2000
         For "bootstrap".
     blend : bool or dict, default=False
-        Whether blends of all models take part: "voting", "selection" and "stacking". They are
-        fitted to the training part of each fold and to nothing else. A dict sets `n_folds` (5, in
-        which members are tried out), `n_rounds` (30, members that are selected at most) and
-        `n_bags` (0) of this; see `margrove.select.compare.blending`.
+        Whether to compare blends of all models as well: "voting", "selection" and "stacking". They
+        are fitted to the training rows of each fold only. A dict sets `n_folds` (5, for held-out
+        predictions of the members), `n_rounds` (30, the most members that are selected) and
+        `n_bags` (0); see `margrove.select.compare.blending`.
     refit : bool, default=False
         Whether to fit the best model, and the blends, to all rows.
     n_jobs : int, optional
-        Threads; they do not change the result. None is 1, -1 is all cores. With several, no model
-        uses threads of its own.
+        Threads; the result does not depend on it. None is 1, -1 is all cores. With several, each
+        model uses one thread.
     random_state : int, RandomState, Generator or None, default=None
-        For the folds, for models without a seed of their own, and for resamples.
+        For the folds, for models without a seed, and for resamples.
     max_time : float, optional
-        Seconds after which to stop, with a warning, and to make do with the folds that are done.
+        Seconds after which to stop with a warning, and to compare by the folds that are done.
     on_interrupt : {"raise", "keep"}, default="raise"
-        Whether Ctrl-C raises, or makes do with the folds that are done, with a warning.
+        Whether Ctrl-C raises, or warns and compares by the folds that are done.
     verbose : int, default=0
-        Above 0, a progress bar.
+        Above 0, show a progress bar.
 
     Returns
     -------
@@ -174,7 +176,7 @@ def compare(
     settings = _blend_settings(blend)
     named = None if models is None else named_models(models)
     if y is None:
-        raise ValueError("y is None. Pass the targets: scores are about them.")
+        raise ValueError("y is None. Pass the targets: models are scored by them.")
     task = task_of(named, y)
     examples = check_examples(X, y, sample_weight, groups, task)
     named = default_models(task, examples.X) if named is None else named
@@ -184,37 +186,37 @@ def compare(
         scoring, task, next(iter(named.values())), has_weights=sample_weight is not None
     )
     seed = seed_of(random_state)
-    of_folds, of_fits, of_resamples = (int(stream(seed, part)) for part in range(3))
-    splits = make_splits(examples, task, cv, repeats, of_folds)
+    fold_seed, fit_seed, resample_seed = (int(stream(seed, number)) for number in range(3))
+    splits = make_splits(examples, task, cv, repeats, fold_seed)
     by_rows = test == "bootstrap" and scoring.by_rows is not None
     n_needed = 1 if by_rows else 2
     if len(splits) < n_needed:
         raise ValueError(
-            f"cv must make at least two folds, to see how scores vary. Got {len(splits)}."
+            f"cv must make at least two folds, to estimate how scores vary. Got {len(splits)}."
         )
-    contest = Contest(named, examples, task, splits, scoring, of_fits, settings, by_rows)
+    setup = ComparisonSetup(named, examples, task, splits, scoring, fit_seed, settings, by_rows)
     n_threads = resolve_n_jobs(n_jobs)
     process = (
-        SpreadComparing(contest, workers_wanted(n_jobs))
+        SpreadComparing(setup, workers_wanted(n_jobs))
         if processes_wanted()
-        else Comparing(contest, n_threads)
+        else Comparing(setup, n_threads)
     )
     ending = drive(process, process, max_time=max_time, on_interrupt=on_interrupt, verbose=verbose)
-    folds, entered = process.complete_folds(n_needed)
+    folds, compared = process.complete_folds(n_needed)
     if len(folds) < n_needed:
-        if ending == "interrupt":  # there is nothing to keep
+        if ending == "interrupt":  # there are no results to keep
             raise KeyboardInterrupt
         raise ComparisonTimeoutError(
             f"The comparison ended before {n_needed} folds were done for all models. Raise "
             "max_time, or compare fewer models."
         )
-    failed = process.failed(entered)
+    failed = process.failed(compared)
     _warn_of_failures(failed)
-    judge = Judge(
-        contest, process, folds, test, float(confidence_level), int(n_resamples), of_resamples >> 33
+    statistics = ScoreStatistics(
+        setup, process, folds, test, float(confidence_level), int(n_resamples), resample_seed >> 33
     )
-    judged = judge.comparison(entered, failed)
-    return _refitted(judged, contest) if refit else judged
+    comparison = statistics.comparison(compared, failed)
+    return _refitted(comparison, setup) if refit else comparison
 
 
 def _blend_settings(blend: bool | Mapping[str, int]) -> BlendSettings | None:
@@ -246,28 +248,28 @@ def _check_members(models: Mapping[str, Any], examples: Examples) -> None:
 
 
 def _warn_of_failures(failed: tuple[FailedModel, ...]) -> None:
-    """Warn once for each different error: blends often share theirs."""
+    """Warn once for each different error: blends often have the same one."""
     names: dict[str, list[str]] = {}
     for model in failed:
         names.setdefault(model.reason, []).append(model.name)
-    for reason, own in names.items():
-        message = f"{', '.join(own)} failed{reason}. The others are compared."
+    for reason, failing in names.items():
+        message = f"{', '.join(failing)} failed{reason}. The others are compared."
         warnings.warn(message, FitFailedWarning, stacklevel=3)
 
 
-def _refitted(comparison: Comparison, contest: Contest) -> Comparison:
+def _refitted(comparison: Comparison, setup: ComparisonSetup) -> Comparison:
     """The comparison with the best model and the blends fitted to all rows."""
-    key = contest.key(len(contest.splits))
+    key = setup.key(len(setup.splits))
     blends: dict[str, Any] = {}
-    compared = [name for name in comparison.ranking if name in BLENDS and contest.blend]
-    if compared and contest.blend is not None:
-        members = {n: model for n, model in contest.models.items() if n in comparison.ranking}
+    compared = [name for name in comparison.ranking if name in BLENDS and setup.blend]
+    if compared and setup.blend is not None:
+        members = {n: model for n, model in setup.models.items() if n in comparison.ranking}
         fitted = fit_blends(
-            members, contest.examples, contest.task, contest.scoring.scorer, key, contest.blend
+            members, setup.examples, setup.task, setup.scoring.scorer, key, setup.blend
         )
         blends = {name: fitted[name].model for name in compared}
     if comparison.best in blends:
         best = blends[comparison.best]
     else:
-        best = fit(seeded_clone(contest.models[comparison.best], key), contest.examples)
+        best = fit(seeded_clone(setup.models[comparison.best], key), setup.examples)
     return replace(comparison, fitted=best, blends=blends)

@@ -1,4 +1,4 @@
-"""Rows of a comparison, their folds, and the fit of a model to some of them."""
+"""The rows of a comparison, their folds, and the fit of a model to some of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Task = Literal["classification", "regression"]
 
 @dataclass(frozen=True)
 class Examples:
-    """X in its own type, y (n,) or (n, n_outputs); weights and codes of groups (n,), or None."""
+    """X as given, y (n,) or (n, n_outputs), and weights and group codes (n,), or None."""
 
     rows: Sample
     y: np.ndarray
@@ -57,14 +57,13 @@ class Examples:
 
 
 def check_examples(X: Any, y: Any, sample_weight: Any, groups: Any, task: Task) -> Examples:
-    """What `compare` was given; errors name the argument."""
+    """The checked arguments of `compare`; errors name the argument."""
     rows = check_sample(X, as_arrays=False, name="X")
     if task == "classification":
         labels = check_labels(y, rows.n_rows)
         if len(labels.classes) < 2:
             raise ValueError(
-                f"y holds one class only, {labels.classes.tolist()[0]!r}. Two are needed to tell "
-                "models apart."
+                f"y has one class only, {labels.classes.tolist()[0]!r}. At least two are needed."
             )
         target = labels.classes[labels.codes]
     else:
@@ -75,7 +74,7 @@ def check_examples(X: Any, y: Any, sample_weight: Any, groups: Any, task: Task) 
     return Examples(rows, target, weight, codes)
 
 
-# -- parting the rows ----------------------------------------------------------------------------
+# -- folds ----------------------------------------------------------------------------------------
 
 
 def make_splits(
@@ -86,7 +85,7 @@ def make_splits(
         return _repeated_folds(examples, task, int(cv), 2 if repeats is None else repeats, seed)
     if repeats is not None:
         raise ValueError(
-            f"repeats={repeats} is for cv as a number of folds. This cv makes its own splits: use "
+            f"repeats={repeats} needs a number of folds as cv. This cv makes its own splits: use "
             "RepeatedStratifiedKFold or RepeatedKFold of scikit-learn, or leave out repeats."
         )
     if (
@@ -107,16 +106,16 @@ def _checked(train: Any, test: Any, number: int, n_rows: int) -> Fold:
     split = Fold(np.asarray(train), np.asarray(test))
     for name, rows in zip(split._fields, split, strict=True):
         if rows.ndim != 1 or not len(rows):
-            raise ValueError(f"cv leaves no rows to {name} in fold {number}.")
+            raise ValueError(f"cv has no rows to {name} in fold {number}.")
         if rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n_rows:
             raise ValueError(
-                f"cv must give numbers of rows from 0 to {n_rows - 1}. Those to {name} in fold "
-                f"{number} are {rows!r}."
+                f"cv must give row indices from 0 to {n_rows - 1}. Got {rows!r} to {name} in fold "
+                f"{number}."
             )
     if len(np.intersect1d(split.train, split.test)):
         raise ValueError(
-            f"cv tests models on rows that they were trained on, in fold {number}: such scores say "
-            "nothing about new rows."
+            f"cv tests models on rows that they were trained on, in fold {number}. Use disjoint "
+            "rows: such scores say nothing about new rows."
         )
     return split
 
@@ -134,7 +133,7 @@ def _repeated_folds(
 
 
 def folds_of_examples(examples: Examples, task: Task, n_folds: int, seed: int) -> Iterator[Fold]:
-    """Shuffled folds; classes keep their shares where they can, groups stay together."""
+    """Shuffled folds; classes keep their shares where possible, groups stay together."""
     strata = strata_of(examples.y, n_folds) if task == "classification" else None
     return k_folds(len(examples), n_folds, strata=strata, groups=examples.groups, seed=seed)
 
@@ -154,9 +153,9 @@ def _check_folds(examples: Examples, task: Task, n_folds: int) -> None:
     if counts.min() < n_folds:
         rare = classes.tolist()[int(np.argmin(counts))]
         warn(
-            f"The class {rare!r} has {counts.min()} rows for {n_folds} folds, so that some folds "
-            "are tested without it"
-            + (", and one is trained without it." if counts.min() == 1 else ".")
+            f"The class {rare!r} of y has {counts.min()} row{'s' if counts.min() > 1 else ''} for "
+            f"{n_folds} folds, so some folds have no test row of it"
+            + (", and one has no training row of it." if counts.min() == 1 else ".")
             + " Use fewer folds if it matters.",
             stacklevel=6,
         )
@@ -166,14 +165,14 @@ def _check_folds(examples: Examples, task: Task, n_folds: int) -> None:
 
 
 def fit(model: Any, examples: Examples) -> Any:
-    """Fit a model, with weights where there are some."""
+    """Fit a model to the examples, with their weights if there are any."""
     if examples.weight is None:
         return model.fit(examples.X, examples.y)
     return model.fit(examples.X, examples.y, **_weight_arguments(model, examples.weight))
 
 
 def _weight_arguments(model: Any, weight: np.ndarray) -> dict[str, np.ndarray]:
-    """Keywords that pass weights to `fit`, in a pipeline to its last step."""
+    """Keyword arguments of `fit` that pass weights on, in a pipeline to the last step."""
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         return {f"{name}__{key}": value for key, value in _weight_arguments(last, weight).items()}

@@ -1,4 +1,4 @@
-"""Fits of all models to all folds, on threads and in slices, and what came of them."""
+"""Comparing: fits all models to all folds, on threads or in worker processes, in slices."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap import stream
 from margrove.exceptions import FitCancelled
 from margrove.select.compare.blending import BLENDS, BlendSettings, fit_blends
-from margrove.select.compare.contestants import Scoring
-from margrove.select.compare.early_ends import EarlyEnds
+from margrove.select.compare.compared_models import Scoring
+from margrove.select.compare.convergence_warnings import ConvergenceWarnings
 from margrove.select.compare.examples import Examples, Task, fit
 from margrove.select.compare.result import FailedModel
 from margrove.select.held_out import Fold
 
-__all__ = ["Comparing", "Contest", "FoldResult", "SpreadComparing"]
+__all__ = ["Comparing", "ComparisonSetup", "FoldResult", "SpreadComparing"]
 
-_AT_ONCE = 4  # fits for each thread: they differ in length, and threads wait for the last one
+_FITS_PER_THREAD = 4  # in a slice, at the end of which threads wait for the longest fit
 
 
 @dataclass(frozen=True)
-class Contest:
-    """What is compared, on what, and how."""
+class ComparisonSetup:
+    """The models, rows, folds and score of a comparison."""
 
     models: Mapping[str, Any]
     examples: Examples
@@ -44,13 +44,13 @@ class Contest:
     wants_rows: bool
 
     def key(self, fold: int) -> int:
-        """The seed of a fold's random numbers; the same for all models."""
+        """The seed of the random numbers of a fold, the same for all models."""
         return int(stream(self.seed, fold))
 
     def result(
         self, model: Any, tested: Examples, fit_seconds: float, *, stopped_early: bool
     ) -> FoldResult:
-        """The score of a fitted model on the test part of a fold."""
+        """The score of a fitted model on the test rows of a fold."""
         start = time.perf_counter()
         score = self.scoring.of_model(model, tested)
         predict_seconds = time.perf_counter() - start
@@ -62,9 +62,10 @@ class Contest:
 
 
 class FoldResult(NamedTuple):
-    """`rows` are the scores of the rows of the test part, where they are wanted.
+    """The result of one fit.
 
-    `stopped_early`: whether the fit ended before it had converged.
+    `rows` are the scores of the test rows, if they are needed. `stopped_early` is whether the fit
+    ended before it had converged.
     """
 
     score: float
@@ -77,25 +78,25 @@ class FoldResult(NamedTuple):
 class Comparing:
     """The process that fits all models to all folds, and then the blends of those that worked.
 
-    Fold by fold, so that an early end leaves whole folds. Its name is read by people who use up
-    their time.
+    It goes fold by fold, so that complete folds are left if it stops early. Its name appears in the
+    messages about time limits and Ctrl-C.
     """
 
     unit = "fit"
 
-    def __init__(self, contest: Contest, n_threads: int) -> None:
-        self._contest, self._n_threads = contest, n_threads
-        self._n_single = len(contest.splits) * len(contest.models)
-        self._end = self._n_single + (len(contest.splits) if contest.blend else 0)
+    def __init__(self, setup: ComparisonSetup, n_threads: int) -> None:
+        self._setup, self._n_threads = setup, n_threads
+        self._n_single = len(setup.splits) * len(setup.models)
+        self._end = self._n_single + (len(setup.splits) if setup.blend else 0)
         self.total: int | None = self._end
         self._next = 0
         self._results: dict[tuple[str, int], FoldResult] = {}
         self._errors: dict[tuple[str, int], Exception] = {}
         self.weights: dict[int, dict[str, float]] = {}  # of selected votes, by fold
-        self._names = list(contest.models)
+        self._names = list(setup.models)
         self._settings = get_config()
-        self._early_ends = EarlyEnds()
-        with unwatched():  # these fits are parts of one
+        self._warnings = ConvergenceWarnings()
+        with unwatched():  # callbacks see one process, not its fits
             self._context = copy_context()
 
     @property
@@ -109,20 +110,22 @@ class Comparing:
     @property
     def _survivors(self) -> dict[str, Any]:
         broken = {name for name, _ in self._errors}
-        return {n: model for n, model in self._contest.models.items() if n not in broken}
+        return {n: model for n, model in self._setup.models.items() if n not in broken}
 
     def advance(self, work: float) -> float:
         first, is_single = self._next, self._next < self._n_single
-        batch = 1 if self._n_threads == 1 else self._n_threads * (_AT_ONCE if is_single else 1)
+        batch = (
+            1 if self._n_threads == 1 else self._n_threads * (_FITS_PER_THREAD if is_single else 1)
+        )
         count = min((self._n_single if is_single else self._end) - first, batch)
         members = self._survivors
 
         def run(tile: int) -> None:
             self._context.copy().run(self._run, first + tile, members)
 
-        with self._early_ends.noting():
+        with self._warnings.recording():
             run_tiles(run, count, self._n_threads)
-        self._tell_early_ends()
+        self._issue_warnings()
         self._next = first + count
         return work
 
@@ -130,19 +133,19 @@ class Comparing:
         self, number: int, members: Mapping[str, Any]
     ) -> tuple[dict[Any, FoldResult], dict[Any, Exception], dict[int, dict[str, float]]]:
         """Results, errors and weights of one fit, or of the blends of one fold."""
-        with self._early_ends.noting():
+        with self._warnings.recording():
             self._run(number, members)
-        self._tell_early_ends()
+        self._issue_warnings()
         return self._results, self._errors, self.weights
 
-    def _tell_early_ends(self) -> None:
-        """Where warnings are errors, a fit that has not converged is one that failed."""
-        for own, give_again in self._early_ends.take():
-            with self._noting_errors(own.names, own.fold):
-                give_again()
+    def _issue_warnings(self) -> None:
+        """Issue the recorded warnings; if warnings are errors, such a fit counts as failed."""
+        for fit_, issue in self._warnings.take():
+            with self._recording_errors(fit_.names, fit_.fold):
+                issue()
 
     def _run(self, number: int, members: Mapping[str, Any]) -> None:
-        # threads know neither scikit-learn's settings nor that the cores are spoken for
+        # threads inherit neither scikit-learn's settings nor the limit of one core each
         with config_context(**self._settings), _one_core(self._n_threads > 1):
             if number >= self._n_single:
                 self._blend(number - self._n_single, members)
@@ -152,47 +155,47 @@ class Comparing:
                 self._fit(self._names[place], fold)
 
     def _fit(self, name: str, fold: int) -> None:
-        contest = self._contest
-        with self._noting_errors((name,), fold):
-            split = contest.splits[fold]
+        setup = self._setup
+        with self._recording_errors((name,), fold):
+            split = setup.splits[fold]
             model = seeded_clone(
-                contest.models[name], contest.key(fold), one_thread=self._n_threads > 1
+                setup.models[name], setup.key(fold), one_thread=self._n_threads > 1
             )
-            training = contest.examples.take(split.train)
+            training = setup.examples.take(split.train)
             start = time.perf_counter()
-            with self._early_ends.of_fit((name,), fold):
+            with self._warnings.of_fit((name,), fold):
                 fit(model, training)
             seconds = time.perf_counter() - start
-            tested = contest.examples.take(split.test)
-            self._results[name, fold] = contest.result(
-                model, tested, seconds, stopped_early=self._early_ends.has(name, fold)
+            tested = setup.examples.take(split.test)
+            self._results[name, fold] = setup.result(
+                model, tested, seconds, stopped_early=self._warnings.has(name, fold)
             )
 
     def _blend(self, fold: int, members: Mapping[str, Any]) -> None:
-        contest = self._contest
-        if len(members) < 2 or contest.blend is None:
+        setup = self._setup
+        if len(members) < 2 or setup.blend is None:
             return
-        with self._noting_errors(BLENDS, fold):
-            split = contest.splits[fold]
-            with self._early_ends.of_fit(BLENDS, fold):
+        with self._recording_errors(BLENDS, fold):
+            split = setup.splits[fold]
+            with self._warnings.of_fit(BLENDS, fold):
                 blends = fit_blends(
-                    members, contest.examples.take(split.train), contest.task,
-                    contest.scoring.scorer, contest.key(fold), contest.blend,
+                    members, setup.examples.take(split.train), setup.task,
+                    setup.scoring.scorer, setup.key(fold), setup.blend,
                     one_thread=self._n_threads > 1,
                 )  # fmt: skip
             self.weights[fold] = blends["selection"].weights
-            tested = contest.examples.take(split.test)
+            tested = setup.examples.take(split.test)
             for name, blend in blends.items():
-                with self._noting_errors((name,), fold):
-                    self._results[name, fold] = contest.result(
+                with self._recording_errors((name,), fold):
+                    self._results[name, fold] = setup.result(
                         blend.model,
                         tested,
                         blend.seconds,
-                        stopped_early=self._early_ends.has(name, fold),
+                        stopped_early=self._warnings.has(name, fold),
                     )
 
     @contextmanager
-    def _noting_errors(self, names: tuple[str, ...], fold: int) -> Iterator[None]:
+    def _recording_errors(self, names: tuple[str, ...], fold: int) -> Iterator[None]:
         try:
             yield
         except FitCancelled:
@@ -200,46 +203,49 @@ class Comparing:
         except Exception as error:
             self._errors.update({(name, fold): error for name in names})
 
-    # what came of it
+    # -- results --
 
     def complete_folds(self, n_needed: int) -> tuple[list[int], list[str]]:
-        """Folds that all remaining models have done, and these models; not unfinished blends."""
+        """Folds that all remaining models have done, and the names of these models.
+
+        Blends are among them only if at least `n_needed` folds of theirs are done.
+        """
         if not self._survivors:
             name, fold = min(self._errors, key=lambda place: place[::-1])
             error = self._errors[name, fold]
             raise ValueError(f"All models failed; {FailedModel(name, error, fold)}") from error
-        entered = list(self._survivors)
-        folds = self._folds_of(entered)
-        if self._contest.blend is not None and len(entered) > 1:
+        compared = list(self._survivors)
+        folds = self._folds_of(compared)
+        if self._setup.blend is not None and len(compared) > 1:
             broken = {name for name, _ in self._errors}
-            with_blends = entered + [name for name in BLENDS if name not in broken]
+            with_blends = compared + [name for name in BLENDS if name not in broken]
             if len(self._folds_of(with_blends)) >= n_needed:
                 return self._folds_of(with_blends), with_blends
-        return folds, entered
+        return folds, compared
 
     def _folds_of(self, names: list[str]) -> list[int]:
-        every = range(len(self._contest.splits))
+        every = range(len(self._setup.splits))
         return [fold for fold in every if all((name, fold) in self._results for name in names)]
 
-    def failed(self, entered: list[str]) -> tuple[FailedModel, ...]:
-        """Models that failed, with their first errors; blends without one had no time or member."""
-        wanted = [*self._names, *(BLENDS if self._contest.blend is not None else ())]
+    def failed(self, compared: list[str]) -> tuple[FailedModel, ...]:
+        """Models that failed, with their first errors; blends can also lack time or members."""
+        wanted = [*self._names, *(BLENDS if self._setup.blend is not None else ())]
         first: dict[str, int] = {}
         for name, fold in self._errors:
             first[name] = min(fold, first.get(name, fold))
         missing: Exception = TimeoutError("The comparison ended before the blends were done")
         if len(self._survivors) < 2:
-            missing = ValueError("Only one model is left, which is nothing to blend")
+            missing = ValueError("Only one model is left, so there is nothing to blend")
         return tuple(
             FailedModel(name, self._errors[name, first[name]], first[name])
             if name in first
             else FailedModel(name, missing, None)
             for name in wanted
-            if name not in entered
+            if name not in compared
         )
 
     def scores(self, names: list[str], folds: list[int]) -> np.ndarray:
-        """Scores of all folds and models, float64 (J, M)."""
+        """Scores of these folds and models, float64 (n_folds, n_models)."""
         return np.array([[self._results[name, fold].score for name in names] for fold in folds])
 
     def rows(self, name: str, fold: int) -> np.ndarray | None:
@@ -264,22 +270,22 @@ class Comparing:
 
 
 class SpreadComparing(Comparing):
-    """`Comparing` with the fits run by the workers of the joblib backend in effect."""
+    """`Comparing` with the fits run by the workers of the current joblib backend."""
 
-    def __init__(self, contest: Contest, n_workers: int) -> None:
-        super().__init__(contest, 1)
+    def __init__(self, setup: ComparisonSetup, n_workers: int) -> None:
+        super().__init__(setup, 1)
         self._n_workers = n_workers
-        self._coming: Iterator[Any] | None = None
+        self._outcomes: Iterator[Any] | None = None
 
     def advance(self, work: float) -> float:
-        if self._next == self._n_single:  # blends need to know who is left
-            self._coming = None
-        if self._coming is None:
+        if self._next == self._n_single:  # blends are made of the models that did not fail
+            self._outcomes = None
+        if self._outcomes is None:
             is_single = self._next < self._n_single
             numbers = range(self._next, self._n_single if is_single else self._end)
             calls = [(number, list(self._survivors), self._settings) for number in numbers]
-            self._coming = spread(_compared, self._contest, calls, self._n_workers)
-        results, errors, weights = next(self._coming)
+            self._outcomes = spread(_run_one, self._setup, calls, self._n_workers)
+        results, errors, weights = next(self._outcomes)
         self._results |= results
         self._errors |= errors
         self.weights |= weights
@@ -287,12 +293,14 @@ class SpreadComparing(Comparing):
         return work
 
 
-def _compared(contest: Contest, number: int, survivors: list[str], settings: dict[str, Any]) -> Any:
-    """One fit and its score, as a worker process runs it."""
-    own = Comparing(contest, 2)  # as one of several: with one core
-    own._settings = settings
+def _run_one(
+    setup: ComparisonSetup, number: int, survivors: list[str], settings: dict[str, Any]
+) -> Any:
+    """One fit and its score, in a worker process."""
+    process = Comparing(setup, 2)  # with several "threads", each fit uses one core
+    process._settings = settings
     with unwatched():
-        return own.outcome_of(number, {name: contest.models[name] for name in survivors})
+        return process.outcome_of(number, {name: setup.models[name] for name in survivors})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Greedy selection: which members, taken how often, make the best average."""
+"""Greedy selection of the members of an average."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ def select(
 ) -> np.ndarray:
     """How often greedy selection with replacement takes each member.
 
-    It starts with the best N members, for that N whose average scores best, and adds the member
-    that helps the average most, again and again; members may be taken several times. The best of
-    all averages on the way is kept. Among equals the better member by itself wins, then the first.
+    It starts with the N best members, for the N with the best average. Then it adds, again and
+    again, the member that improves the average most; a member can be taken several times. The best
+    of all these averages is returned. Among equals, the member with the better score of its own is
+    taken, then the first.
 
     Parameters
     ----------
     answers : ndarray of shape (n_members, n_rows, ...)
-        What members say about rows that they have not seen.
+        Predictions of the members for rows that they have not seen.
     score : callable
-        Gets an average of answers, of shape (n_rows, ...); more is better.
+        Called with an average of answers, of shape (n_rows, ...); more is better.
     n_rounds : int, default=30
-        Members that are taken, at most.
+        The most members that are taken.
     n_bags : int, default=0
-        Above 0, selections among a random half of the members each, which are added up.
+        Above 0, the number of selections among a random half of the members, which are added up.
     seed : int, default=0
         For the bags.
 
@@ -39,7 +40,7 @@ def select(
 
     Examples
     --------
-    Of two members that err to either side, the nearer one is wanted twice:
+    Two members err in opposite directions. The one with the smaller error is taken twice:
 
     >>> import numpy as np
     >>> from margrove.select.compare.blending import select
@@ -47,8 +48,8 @@ def select(
     >>> select(np.array([above, below]), lambda average: -np.abs(average - truth).mean())
     array([2, 1])
     """
-    own = [score(answer) for answer in answers]
-    best_first = np.array(sorted(range(len(answers)), key=lambda member: -own[member]))
+    scores = [score(answer) for answer in answers]
+    best_first = np.array(sorted(range(len(answers)), key=lambda member: -scores[member]))
     if not n_bags:
         return _climb(answers, best_first, score, n_rounds)
     rng = np.random.default_rng(seed)

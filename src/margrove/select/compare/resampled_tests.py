@@ -1,8 +1,8 @@
-"""Whether two learners differ, judged by scores of the same cross-validation.
+"""Tests of the difference of two models by scores of the same cross-validation.
 
 Scores of the J = k r folds of r repeated k-fold cross-validations are not independent: training
-parts overlap, and so do the test parts of different repetitions. Nadeau and Bengio (2003),
-Inference for the generalization error, correct the variance of their mean:
+rows overlap, and so do the test rows of different repetitions. Nadeau and Bengio (2003), Inference
+for the generalization error, correct the variance of their mean:
 
     d_j     score of the first minus that of the second in fold j = 1 .. J, with variance s^2
     rho     n_test / n_train, averaged over the folds
@@ -34,11 +34,11 @@ __all__ = [
     "resample_rows",
 ]
 
-_ROUNDING = 1e-12  # of scores: what varies less does not vary
+_ROUNDING = 1e-12  # scores that vary less, relative to their size, are constant
 
 
 class Difference(NamedTuple):
-    """A mean difference with its interval and p, the chance of one as large if there were none."""
+    """A mean difference, its confidence interval, and the two-sided p-value."""
 
     mean: float
     interval: ConfidenceInterval
@@ -50,22 +50,22 @@ def corrected_t_test(
 ) -> Difference:
     """The corrected resampled t-test of Nadeau and Bengio, two-sided.
 
-    Differences that are the same in all J folds leave the test without a variance. If they are
-    zero, p is 1. If not, p is that of the sign test, 2^(1 - J), and the interval is one point if J
-    folds that agree are enough for the confidence level, and unbounded if they are not.
+    If all J differences are equal, there is no variance to test with. If they are zero, p is 1.
+    Otherwise p is that of the sign test, 2^(1 - J); the interval is a single point if this p is
+    small enough for the confidence level, and unbounded if not.
 
     Parameters
     ----------
     first, second : array-like of shape (n_folds,)
         Scores of both models in the same folds, at least two.
     overlap : float
-        Rows of a test part for each row of its training part: 1 / (k - 1) for k folds.
+        The number of test rows per training row: 1 / (k - 1) for k folds.
     confidence_level : float, default=0.95
 
     Returns
     -------
     Difference
-        Of the first and the second.
+        The scores of the first minus those of the second.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def corrected_t_test(
 def corrected_interval(
     scores: Any, overlap: float, confidence_level: float = 0.95
 ) -> ConfidenceInterval:
-    """The interval of a mean score, with the same correction."""
+    """The confidence interval of a mean score, with the same correction."""
     scores = np.asarray(scores, np.float64)
     mean = float(scores.mean())
     if _is_constant(scores, np.abs(scores).max()):
@@ -104,7 +104,7 @@ def corrected_interval(
 
 def _corrected_error(values: np.ndarray, overlap: float) -> float:
     deviations = values - values.mean()
-    largest = float(np.abs(deviations).max())  # whose square may be beyond floating point
+    largest = float(np.abs(deviations).max())  # its square can overflow
     variance = float(np.sum((deviations / largest) ** 2)) / (len(values) - 1)
     return largest * float(np.sqrt((1.0 / len(values) + overlap) * variance))
 
@@ -117,7 +117,7 @@ def _student_interval(
 
 
 def _interval_of_equals(value: float, n_folds: int, confidence_level: float) -> ConfidenceInterval:
-    """From the smallest of J values to the largest lies their median, with chance 1 - 2^(1 - J)."""
+    """J equal values: the interval from the smallest to the largest has level 1 - 2^(1 - J)."""
     if 2.0 ** (1 - n_folds) <= 1.0 - confidence_level:
         return ConfidenceInterval(value, value)
     return ConfidenceInterval(-np.inf, np.inf)
@@ -130,7 +130,7 @@ def _is_constant(values: np.ndarray, scale: float) -> bool:
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values adjusted for their number (Holm 1979): the smallest times m, the next times m - 1.
 
-    None is below one that was smaller before, and none is above 1.
+    The order is kept, and no value is above 1.
 
     Examples
     --------
@@ -155,9 +155,10 @@ def resample_rows(
     """The scores of all models on resamples of the held-out rows, (n_resamples, M).
 
     A score is the sum of `sums` (n, M) over the rows, divided by that of their `weights` (n,). All
-    models are judged by the same resamples, so that differences are paired. Groups are drawn whole.
+    models have the same resamples, so that differences are paired. With groups, all rows of a group
+    are drawn together.
     """
-    varies = np.array([not _is_constant(part / weights, 1.0) for part in sums.T])
+    varies = np.array([not _is_constant(column / weights, 1.0) for column in sums.T])
     resamples = np.tile(sums.sum(axis=0) / weights.sum(), (n_resamples, 1))
     if varies.any():
         columns = np.column_stack([weights, sums[:, varies]])
@@ -178,8 +179,8 @@ def _ratios(columns: np.ndarray, axis: int) -> np.ndarray:
 def resample_folds(scores: np.ndarray, overlap: float, n_resamples: int, seed: int) -> np.ndarray:
     """The mean scores of all models over resamples of the folds, (n_resamples, M).
 
-    Their deviations are stretched by sqrt(1 + J rho): folds are no independent draws, and without
-    this their bootstrap would be as sure of itself as the uncorrected t-test.
+    Deviations from the mean are multiplied by sqrt(1 + J rho), because folds are not independent:
+    without this, the intervals would be as narrow as those of the uncorrected t-test.
     """
     varies = np.array([not _is_constant(column, np.abs(column).max()) for column in scores.T])
     means = scores.mean(axis=0)
@@ -198,9 +199,9 @@ def resample_folds(scores: np.ndarray, overlap: float, n_resamples: int, seed: i
 def bootstrap_test(
     mean: float, first: np.ndarray, second: np.ndarray, confidence_level: float = 0.95
 ) -> Difference:
-    """Percentile interval and p of a difference whose resamples are first - second.
+    """The percentile interval and p of a difference with the resamples first - second.
 
-    p is twice the share of resamples on the other side of zero, which counts as one of them.
+    p is twice the share of resamples on the other side of zero, with 1 added to both counts.
     """
     differences = first - second
     scale = max(np.abs(first).max(), np.abs(second).max())

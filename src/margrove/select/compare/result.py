@@ -1,4 +1,4 @@
-"""Results of a comparison: scores, differences of pairs, and both in words."""
+"""Comparison: scores of models, differences of pairs, and both in words."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class ModelScore:
         Of the score: `low` and `high`.
     fold_scores : ndarray of shape (n_folds,)
     fit_seconds, predict_seconds : float
-        Medians over the folds: to fit one training part, and to predict and score one test part.
+        Medians over the folds: to fit the training rows, and to predict and score the test rows.
     stopped_early : bool
-        Whether some of the fits ended before they had converged.
+        Whether some fits ended before they had converged.
     """
 
     name: str
@@ -54,7 +54,7 @@ class FailedModel:
 
     @property
     def reason(self) -> str:
-        """Where and why the model failed, to follow its name in a sentence."""
+        """Where and why the model failed; the text follows its name in a sentence."""
         where = "" if self.fold is None else f" in fold {self.fold}"
         first_line = str(self.error).strip().partition("\n")[0].rstrip(".")
         return f"{where}: {type(self.error).__name__}: {first_line}"
@@ -75,9 +75,9 @@ class Pair:
     interval : ConfidenceInterval
         Of the difference, not adjusted for the number of pairs.
     p : float
-        The chance of so large a difference if there were none.
+        The two-sided p-value of the difference.
     p_adjusted : float
-        The same, adjusted by Holm for the number of pairs.
+        The p-value after Holm's adjustment for the number of pairs.
     differs : bool
         Whether `p_adjusted` is below 1 - `confidence_level`.
     """
@@ -93,9 +93,9 @@ class Pair:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Models, compared by the same folds.
+    """The result of `compare`: models that were compared by the same folds.
 
-    `print` it for a table and what it means.
+    `print` shows a table and its meaning in words.
 
     Attributes
     ----------
@@ -108,10 +108,10 @@ class Comparison:
     scoring : str
         The name of the score.
     test_used : {"corrected_t", "bootstrap_rows", "bootstrap_folds"}
-        What `p` and intervals come from.
+        The method of `p` and intervals.
     confidence_level : float
     n_folds : int
-        Folds that all models were compared in.
+        The number of folds that all models have done.
     n_rows : int
     fitted : estimator or None
         The best model, fitted to all rows, with refit=True.
@@ -120,7 +120,7 @@ class Comparison:
     blend_weights : dict
         With blend=True, the share of each model in the selected votes, averaged over the folds.
     in_points : bool
-        Whether differences are told in percentage points, as those of accuracies are.
+        Whether differences are shown in percentage points, like those of accuracies.
     """
 
     models: tuple[ModelScore, ...]
@@ -185,11 +185,11 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The verdict: which model is best, which ones are as good, and which ones are not."""
+        """The summary: which model is best, which do not differ from it, and which are worse."""
         best = self.models[0]
         score = f"{self.scoring} {_number(best.score)}"
         if len(self.models) == 1:
-            return f"{best.name} has {score}, and there is no model to compare it with."
+            return f"{best.name} has {score}, and there is no other model to compare it with."
         if len(self.pairs) == 1:
             return self._in_words(self.pairs[0])
         rivals = [pair for pair in self.pairs if pair.first == best.name]
@@ -197,9 +197,9 @@ class Comparison:
         worse = [pair.second for pair in rivals if pair.differs]
         unclear = self._too_varied(level, worse)
         level = [name for name in level if name not in unclear]
-        rest = f" Of {_listed(unclear)} it cannot be told: scores vary too much." if unclear else ""
+        rest = f" For {_listed(unclear)} it is unclear: scores vary too much." if unclear else ""
         if not level:
-            but = f" but {_listed(unclear)}" if unclear else ""
+            but = f" except {_listed(unclear)}" if unclear else ""
             return f"{best.name} is best ({score}): it differs from all others{but}.{rest}"
         if not worse:
             return (
@@ -214,7 +214,7 @@ class Comparison:
         )
 
     def _too_varied(self, level: list[str], worse: list[str]) -> list[str]:
-        """Models that cannot be told from the best, but score below one that can."""
+        """Models that do not differ from the best, but score below one that does."""
         bar = max((self[name].score for name in worse), default=-np.inf)
         return [name for name in level if self[name].score < bar]
 
@@ -240,14 +240,14 @@ class Comparison:
         return f"{_p_in_words(pair.p)}, adjusted {_p_in_words(pair.p_adjusted, '')}"
 
     def frame(self) -> Any:
-        """The table as a frame of pandas, a row for each model, the best first.
+        """The table as a pandas DataFrame, one row for each model, the best first.
 
         Returns
         -------
         pandas.DataFrame
             With `score`, `low`, `high`, `fit_seconds` and `predict_seconds`; `difference`, `p`,
-            `p_adjusted` and `differs` compare the best model with this one; `error` is that of a
-            model that failed.
+            `p_adjusted` and `differs` compare the best model with this one; `error` is the error of
+            a model that failed.
         """
         rivals = {pair.second: pair for pair in self.pairs if pair.first == self.best}
         rows: list[dict[str, Any]] = []
@@ -280,12 +280,12 @@ class Comparison:
         ----------
         what : {"scores", "differences"}, default="scores"
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default, those of a new figure.
 
         Returns
         -------
         Picture
-            What is drawn is in `models` and `pairs`.
+            The drawn values are in `models` and `pairs`.
         """
         from margrove.plot.models import compared_models
 

@@ -1,11 +1,11 @@
 """Scores that are means over rows, row by row.
 
-Accuracy is the share of rows that are right, and errors are means of the errors of rows. R^2 is one
-minus such a mean, if the spread of the targets of a fold is taken as it is:
+Accuracy is the share of rows that are right, and errors are means of the errors of rows. R^2 is a
+mean over rows if the variance of the targets of a fold is held fixed:
 
     R^2 = mean over rows of  1 - (y - f)^2 / variance of y in this fold
 
-Other scores (areas under curves, F-measures) belong to all rows of a fold together.
+Other scores (areas under curves, F-measures) need all rows of a fold together.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["RowScorer", "row_scorer_of"]
 
 @dataclass(frozen=True)
 class RowScorer:
-    """`by_row(y, answer, weight, classes)` for what the method `response` of a model answers.
+    """`by_row(y, answer, weight, classes)` scores the results of the method `response`.
 
-    `sign` is that of the score in scikit-learn's scorers, which negate errors.
+    `sign` is the sign of scikit-learn's scorer, which is -1 for errors.
     """
 
     response: str
@@ -45,7 +45,7 @@ class RowScorer:
 
 
 def row_scorer_of(scorer: Any) -> RowScorer | None:
-    """The same score by rows; None where it is no mean over rows, or not known to be one."""
+    """The row scorer of a scikit-learn scorer; None if it is not known to be a mean over rows."""
     known = _ROW_SCORERS.get(getattr(scorer, "_score_func", None))
     if known is None or scorer._kwargs or scorer._sign != known.sign:
         return None
@@ -74,17 +74,17 @@ def _r2(y: np.ndarray, answer: np.ndarray, weight: np.ndarray, *_: Any) -> np.nd
     variance = np.average((y - centre) ** 2, axis=0, weights=weight)
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = 1.0 - squares / variance
-    # of a target that does not vary: 1 if all are met, else 0, as scikit-learn has it
-    met = np.where(squares.any(axis=0), 0.0, 1.0)
-    return _mean_over_outputs(np.where(variance > 0.0, scores, met))
+    # for a constant target: 1 if all predictions are exact, else 0, as in scikit-learn
+    if_constant = np.where(squares.any(axis=0), 0.0, 1.0)
+    return _mean_over_outputs(np.where(variance > 0.0, scores, if_constant))
 
 
 def _log_loss(
     y: np.ndarray, answer: np.ndarray, weight: np.ndarray, classes: np.ndarray
 ) -> np.ndarray:
-    own = answer[np.arange(len(y)), np.searchsorted(classes, y)]
+    of_truth = answer[np.arange(len(y)), np.searchsorted(classes, y)]
     smallest = np.finfo(answer.dtype).eps
-    likelihoods: np.ndarray = np.log(np.clip(own, smallest, 1.0 - smallest))
+    likelihoods: np.ndarray = np.log(np.clip(of_truth, smallest, 1.0 - smallest))
     return likelihoods
 
 

@@ -1,9 +1,9 @@
-"""Rows held out: folds, estimators fitted to the rest, and their scores.
+"""Held-out rows: folds, estimators fitted to the training rows, and scores of the others.
 
-answers          models whose answers about some rows are known
-folds            folds of a cross-validation, as rows: the one place that makes them
-learning_rows    rows held out: folds of any kind
-machine_scores   how well the machines of a fold do on the rows that it holds out
+folds            Fold: the training and test rows of a fold; everything that makes folds
+learning_rows    LearningRows: X, y and weights of a cross-validation, and fits to some rows
+answers          known_answers: stands in for a model whose predictions are known
+machine_scores   FoldScorer: scores of kernel machines on the held-out rows of a fold
 """
 
 import lazy_loader

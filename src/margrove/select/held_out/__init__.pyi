@@ -10,7 +10,7 @@ from .learning_rows import final_step as final_step
 from .learning_rows import in_threads as in_threads
 from .learning_rows import require_estimator as require_estimator
 from .learning_rows import weight_arguments as weight_arguments
-from .machine_scores import ClassifierJudge as ClassifierJudge
-from .machine_scores import HeldOutRows as HeldOutRows
-from .machine_scores import Judge as Judge
-from .machine_scores import RegressorJudge as RegressorJudge
+from .machine_scores import ClassifierFoldScorer as ClassifierFoldScorer
+from .machine_scores import FoldScorer as FoldScorer
+from .machine_scores import RegressorFoldScorer as RegressorFoldScorer
+from .machine_scores import ScoredRows as ScoredRows

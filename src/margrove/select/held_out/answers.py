@@ -1,4 +1,4 @@
-"""Models whose answers about some rows are known, for scorers that want to ask a model."""
+"""Stand-ins for models whose predictions are known, for scorers that need a model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 __all__ = ["known_answers"]
 
 
-class _AsOf(BaseEstimator):
-    """A fitted model that answers about some rows, whatever it is asked about."""
+class _KnownAnswers(BaseEstimator):
+    """A fitted model that returns known predictions for some rows, and ignores X."""
 
     def __init__(self, answer: Callable[[str], np.ndarray]) -> None:
         self.answer = answer
@@ -27,7 +27,7 @@ class _AsOf(BaseEstimator):
         return self.answer("predict")
 
 
-class _ClassesAsOf(ClassifierMixin, _AsOf):
+class _KnownClasses(ClassifierMixin, _KnownAnswers):
     def __init__(self, answer: Callable[[str], np.ndarray], classes: np.ndarray) -> None:
         super().__init__(answer)
         self.classes = classes
@@ -40,10 +40,13 @@ class _ClassesAsOf(ClassifierMixin, _AsOf):
         return self.answer("decision_function")
 
 
-class _NumbersAsOf(RegressorMixin, _AsOf):
+class _KnownNumbers(RegressorMixin, _KnownAnswers):
     pass
 
 
 def known_answers(answer: Callable[[str], np.ndarray], classes: np.ndarray | None) -> Any:
-    """A model whose answers about some rows are known: `answer("predict")` and so on."""
-    return _NumbersAsOf(answer) if classes is None else _ClassesAsOf(answer, classes)
+    """A model whose predictions for some rows are `answer("predict")`, `answer("predict_proba")`...
+
+    It is a classifier, or without classes a regressor.
+    """
+    return _KnownNumbers(answer) if classes is None else _KnownClasses(answer, classes)

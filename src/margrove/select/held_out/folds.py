@@ -1,4 +1,4 @@
-"""Folds of a cross-validation, as rows: the one place that makes them."""
+"""Folds of a cross-validation: the training and test rows of each."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from margrove.exceptions import InvalidDataError
 
 __all__ = ["Fold", "fold_splitter", "folds_of", "k_folds", "strata_of"]
 
-_USUAL = 5
+_DEFAULT_FOLDS = 5
 
 
 class Fold(NamedTuple):
-    """Numbers of the rows to learn from, and of those to be judged by."""
+    """Indices of the training rows and of the test rows, int64."""
 
     train: np.ndarray
     test: np.ndarray
 
 
 def fold_splitter(n_folds: int, *, stratified: bool, grouped: bool, seed: int) -> Any:
-    """A splitter of scikit-learn: shuffled, classes in equal shares, groups in one piece."""
+    """A scikit-learn splitter: shuffled, with classes in equal shares and groups kept together."""
     kinds = {
         (True, True): StratifiedGroupKFold,
         (True, False): StratifiedKFold,
@@ -49,7 +49,7 @@ def k_folds(
     groups: np.ndarray | None,
     seed: int,
 ) -> Iterator[Fold]:
-    """Shuffled folds; strata (codes, or None) keep their shares, rows of a group stay together."""
+    """Shuffled folds. Strata (codes, or None) keep their shares; rows of a group stay together."""
     splitter = fold_splitter(
         n_folds, stratified=strata is not None, grouped=groups is not None, seed=seed
     )
@@ -58,7 +58,10 @@ def k_folds(
 
 
 def strata_of(y: np.ndarray, n_folds: int) -> np.ndarray:
-    """Codes of classes. Those with fewer rows than folds are one stratum, with another's help."""
+    """Class codes to stratify by; classes with fewer rows than folds are merged into one stratum.
+
+    If these are still fewer rows than folds, the smallest of the other classes joins them.
+    """
     codes = np.unique(y, return_inverse=True)[1]
     counts = np.bincount(codes)
     merged = counts < n_folds
@@ -72,37 +75,37 @@ def folds_of(
 ) -> list[Fold]:
     """The folds that `cv` means: None, a number, a splitter or pairs of rows.
 
-    For None and numbers, rows of weight zero are as good as absent. None is five folds, or as many
-    as there are rows of the largest class.
+    None is five folds, or as many as the largest class has rows. For None and numbers, rows of
+    weight zero are left out.
     """
     kept = np.flatnonzero(weight > 0)
     if cv is None:
         counts = np.bincount(target[kept]) if classifier else np.array([len(kept)])
-        cv = max(2, min(_USUAL, int(counts.max())))
+        cv = max(2, min(_DEFAULT_FOLDS, int(counts.max())))
     if isinstance(cv, Integral):
         splitter = check_cv(cv, target[kept], classifier=classifier)
-        own_groups = None if groups is None else np.asarray(groups)[kept]
-        with warnings.catch_warnings():  # a class with fewer rows than folds is no fault here
+        kept_groups = None if groups is None else np.asarray(groups)[kept]
+        with warnings.catch_warnings():  # a class with fewer rows than folds is allowed here
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            splits = list(splitter.split(kept, target[kept], own_groups))
-        return [_sound(k, kept[train], kept[test]) for k, (train, test) in enumerate(splits)]
+            splits = list(splitter.split(kept, target[kept], kept_groups))
+        return [_checked_fold(k, kept[train], kept[test]) for k, (train, test) in enumerate(splits)]
     splitter = check_cv(list(cv) if isinstance(cv, Iterable) else cv, target, classifier=classifier)
     return [
-        _sound(k, _weighted(train, weight), _weighted(test, weight))
+        _checked_fold(k, _with_weight(train, weight), _with_weight(test, weight))
         for k, (train, test) in enumerate(splitter.split(X, target, groups))
     ]
 
 
-def _weighted(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    rows = np.arange(len(weight))[np.asarray(rows)]  # masks and negative numbers too
+def _with_weight(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    rows = np.arange(len(weight))[np.asarray(rows)]  # also of masks and negative indices
     return rows[weight[rows] > 0]
 
 
-def _sound(number: int, train: np.ndarray, test: np.ndarray) -> Fold:
+def _checked_fold(number: int, train: np.ndarray, test: np.ndarray) -> Fold:
     if not len(train) or not len(test):
-        which = "learn from" if not len(train) else "be judged by"
+        purpose = "train" if not len(train) else "test"
         raise InvalidDataError(
-            f"Fold {number} of cv has no rows of positive weight to {which}. Use fewer folds, or "
-            "check sample_weight."
+            f"Fold {number} of cv has no rows of positive weight to {purpose} on. Use fewer folds, "
+            "or check sample_weight."
         )
     return Fold(train, test)

@@ -1,4 +1,4 @@
-"""Rows held out: folds of any kind, estimators fitted to the rest, and weights on their way."""
+"""X, y and weights of a cross-validation: folds, fits to some rows, weights for pipelines."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Folds = list[Fold]
 
 @dataclass(frozen=True)
 class LearningRows:
-    """X, y and weights (None or float64 (n,)) as given to a function that cross-validates.
+    """The checked X, y and weights (None or float64 (n,)) of a function that cross-validates.
 
-    For a classifier y is an array of labels and `codes` are their places among `classes`; for a
-    regressor both are None and y is an array of numbers.
+    For a classifier, y is an array of labels and `codes` are their indices in `classes`. For a
+    regressor, y is an array of numbers and both are None.
     """
 
     X: Any
@@ -53,7 +53,7 @@ class LearningRows:
         n_rows = count_rows(X)
         weight = None if sample_weight is None else check_weights(sample_weight, n_rows)
         if weight is not None:
-            weight_arguments(estimator, weight)  # says at once if they cannot be used
+            weight_arguments(estimator, weight)  # raises now if the estimator takes no weights
         if is_classifier(estimator):
             labels = check_labels(y, n_rows)
             return cls(X, labels.classes[labels.codes], weight, labels.codes, labels.classes)
@@ -77,30 +77,22 @@ class LearningRows:
         return clone(estimator).fit(X, y, **weight_arguments(estimator, weight))
 
     def held_out(self, estimator: Any, train: np.ndarray, test: np.ndarray) -> Any:
-        """X of the rows `test`, for an estimator fitted to `train` (a Gram matrix needs both)."""
+        """X of the rows `test` for an estimator fitted to `train`; a Gram matrix needs both."""
         return _safe_split(estimator, self.X, None, test, train)[0]
 
     def weights_of(self, rows: np.ndarray) -> np.ndarray:
         return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
-    def part(self, estimator: Any, rows: np.ndarray) -> LearningRows:
-        """Some of the rows, as if there were no others."""
-        X, y = _safe_split(estimator, self.X, self.y, rows)
-        weight = None if self.weight is None else self.weight[rows]
-        return LearningRows(
-            X, y, weight, None if self.codes is None else self.codes[rows], self.classes
-        )
-
     def folds(self, cv: Any, groups: Any, random_state: Any) -> Folds:
         """Pairs of train and test rows.
 
-        A number means so many shuffled folds: stratified for classes, with the rows of a group
-        together where there are groups.
+        If `cv` is a number, the folds are shuffled and stratified by class, and the rows of a group
+        stay together.
         """
         n_rows = len(self)
         is_number = isinstance(cv, (Real, str))
-        is_whole = isinstance(cv, Integral) and not isinstance(cv, bool)
-        is_count = is_whole and 2 <= int(cv) <= n_rows
+        is_integer = isinstance(cv, Integral) and not isinstance(cv, bool)
+        is_count = is_integer and 2 <= int(cv) <= n_rows
         if is_number and not is_count:
             raise ValueError(
                 f"cv must be a number of folds from 2 to the {n_rows} rows of X, a splitter, or "
@@ -127,7 +119,7 @@ class LearningRows:
         return found
 
     def _require_enough(self, n_folds: int, groups: Any) -> None:
-        """Raise where there are fewer groups, or rows of a class, than folds."""
+        """Raise if there are fewer groups, or fewer rows of a class, than folds."""
         if groups is not None and len(np.unique(groups)) < n_folds:
             raise ValueError(
                 f"cv={n_folds} folds need as many groups. Got {len(np.unique(groups))}: use fewer "
@@ -151,12 +143,13 @@ class LearningRows:
             raise ValueError(f"Fold {k} of cv has no rows to train on or none to test on.")
         if len(np.intersect1d(train, test)):
             raise ValueError(
-                f"Fold {k} of cv tests on rows that it trains on, which says nothing of new rows."
+                f"Fold {k} of cv tests on rows that it trains on. Use disjoint rows: such a score "
+                "says nothing about new rows."
             )
         self.require_classes(train, f"Fold {k} of cv")
 
     def require_classes(self, train: np.ndarray, which: str) -> None:
-        """Raise where rows to train on lack a class, if y has classes."""
+        """Raise if y has classes and one is missing among the training rows."""
         if self.codes is None or self.classes is None:
             return
         used = train if self.weight is None else train[self.weight[train] > 0]
@@ -171,16 +164,16 @@ class LearningRows:
 def in_threads(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
 ) -> list[Any]:
-    """The results of several calls, in their order."""
+    """The results of several calls in their order, computed by `n_jobs` threads."""
     if n_jobs in (None, 1):
         return [function(*call) for call in calls]
-    team = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
-    with finishing(function) as one:
-        return list(team(joblib.delayed(one)(*call) for call in calls))
+    threads = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
+    with finishing(function) as interruptible:
+        return list(threads(joblib.delayed(interruptible)(*call) for call in calls))
 
 
 def require_estimator(estimator: Any, function: str) -> None:
-    """An instance that can be cloned and fitted; classes and strings are common mistakes."""
+    """Raise a TypeError unless this is an instance with `fit` and `get_params`."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{function} needs an estimator, such as {estimator.__name__}(). Got the class "
@@ -194,7 +187,7 @@ def require_estimator(estimator: Any, function: str) -> None:
 
 
 def final_step(estimator: Any) -> tuple[str, Any]:
-    """The last step of a pipeline, and what stands before its parameters: 'svc__', or nothing."""
+    """The prefix of the parameters of a pipeline's last step ('svc__', or ''), and that step."""
     prefix = ""
     while isinstance(estimator, Pipeline):
         name, estimator = estimator.steps[-1]
@@ -203,11 +196,11 @@ def final_step(estimator: Any) -> tuple[str, Any]:
 
 
 def weight_arguments(estimator: Any, weight: np.ndarray | None) -> dict[str, Any]:
-    """Keywords that take weights to `fit`, through pipelines to their last step."""
+    """Keyword arguments of `fit` that pass weights on, in a pipeline to the last step."""
     if weight is None:
         return {}
     prefix, last = final_step(estimator)
-    if isinstance(last, FrozenEstimator):  # learns nothing more, with or without weights
+    if isinstance(last, FrozenEstimator):  # its fit does nothing
         return {}
     if not has_fit_parameter(last, "sample_weight"):
         raise ValueError(
@@ -218,7 +211,7 @@ def weight_arguments(estimator: Any, weight: np.ndarray | None) -> dict[str, Any
 
 
 def _indexable(X: Any) -> Any:
-    """X as something whose rows can be taken."""
+    """X as a frame, a CSR matrix or an array, whose rows can be indexed."""
     X = collected(X)
     if sp.issparse(X):
         return X.tocsr()

@@ -1,4 +1,4 @@
-"""How well the machines of a fold do on the rows that it holds out."""
+"""Scores of kernel machines on the held-out rows of a fold."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from margrove.select.held_out.answers import known_answers
 from margrove.select.held_out.folds import Fold
 from margrove.select.machines import FoldPaths
 
-__all__ = ["ClassifierJudge", "HeldOutRows", "Judge", "RegressorJudge"]
+__all__ = ["ClassifierFoldScorer", "FoldScorer", "RegressorFoldScorer", "ScoredRows"]
 
 
 @dataclass(frozen=True)
-class HeldOutRows:
-    """What is asked of a fold: rows with their targets and weights, and where they stand.
+class ScoredRows:
+    """The rows that machines are scored on.
 
-    X, y and weight are as `fit` got them; position (n,) is each row's point in the Gram matrix.
+    X, y and weight are as given to `fit`; `position` (n,) is the point of each row in the Gram
+    matrix.
     """
 
     X: Any
@@ -35,16 +36,16 @@ class HeldOutRows:
     folds: Sequence[Fold]
 
     def points(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
-        """The points to be judged, each once, and which of them each row is."""
+        """The distinct points of the test rows of a fold, and the index of each row among them."""
         return np.unique(self.position[self.folds[fold].test], return_inverse=True)
 
 
-class Judge:
-    """Scores (n_C, n_kernels, n_folds) and the seconds that each cell took to be judged."""
+class FoldScorer:
+    """Called with the paths of a fold; fills `scores` (n_C, n_kernels, n_folds) and `seconds`."""
 
-    _own_scoring: ClassVar[tuple[str, ...]] = ()  # for which no scorer is asked
+    _fast_scores: ClassVar[tuple[str, ...]] = ()  # names of scores that need no scorer
 
-    def __init__(self, rows: HeldOutRows, shape: tuple[int, int], scoring: Any) -> None:
+    def __init__(self, rows: ScoredRows, shape: tuple[int, int], scoring: Any) -> None:
         self.rows = rows
         self._scoring = scoring
         self.scores = np.full((*shape, len(rows.folds)), np.nan)
@@ -54,29 +55,29 @@ class Judge:
         start = time.perf_counter()
         points, of_row = self.rows.points(fold)
         values = _values(K[points], paths, len(self.scores))
-        self.scores[:, kernel, fold] = self._scored(fold, values[of_row])
+        self.scores[:, kernel, fold] = self._score(fold, values[of_row])
         self.seconds[kernel, fold] = time.perf_counter() - start
 
-    def bare(self) -> Self:
-        """One that has judged nothing yet, with the rows only if a scorer will see them."""
+    def without_scores(self) -> Self:
+        """A copy without scores, for another process; X is left out if no scorer needs it."""
         other = copy(self)
         other.scores = np.full(self.scores.shape, np.nan)
         other.seconds = np.zeros(self.seconds.shape)
-        if self._scores_itself():
+        if self._is_fast():
             other.rows = replace(self.rows, X=None)
         return other
 
-    def _scores_itself(self) -> bool:
+    def _is_fast(self) -> bool:
         return self._scoring is None or (
-            isinstance(self._scoring, str) and self._scoring in self._own_scoring
+            isinstance(self._scoring, str) and self._scoring in self._fast_scores
         )
 
-    def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
-        """A score for each C from values (n_rows, n_C, n_machines)."""
+    def _score(self, fold: int, values: np.ndarray) -> np.ndarray:
+        """A score for each C from decision values (n_rows, n_C, n_machines)."""
         raise NotImplementedError
 
-    def _asked(self, fold: int, machine: Callable[[int], BaseEstimator]) -> np.ndarray:
-        """The scores of any scorer: it is shown machines that know their answers."""
+    def _score_by_scorer(self, fold: int, machine: Callable[[int], BaseEstimator]) -> np.ndarray:
+        """The scores of any scorer, which gets stand-ins for the machine of each C."""
         rows = self.rows
         test = rows.folds[fold].test
         weight = rows.weight[test]
@@ -86,17 +87,17 @@ class Judge:
         return np.array([scorer(machine(c), X, y, **given) for c in range(len(self.scores))])
 
 
-class ClassifierJudge(Judge):
-    """Accuracy, weighted as fits are, or what a scorer says.
+class ClassifierFoldScorer(FoldScorer):
+    """Accuracy with the weights of the fits, or the value of a scorer.
 
-    factors (n_folds, n_classes): what class_weight puts on each class in each fold.
+    factors (n_folds, n_classes): the factor of class_weight for each class in each fold.
     """
 
-    _own_scoring = ("accuracy",)
+    _fast_scores = ("accuracy",)
 
     def __init__(
         self,
-        rows: HeldOutRows,
+        rows: ScoredRows,
         shape: tuple[int, int],
         scoring: Any,
         classes: np.ndarray,
@@ -108,16 +109,16 @@ class ClassifierJudge(Judge):
         self._factors = factors
         self._one_vs_one = one_vs_one
 
-    def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
+    def _score(self, fold: int, values: np.ndarray) -> np.ndarray:
         codes = self._codes(values)
-        if self._scores_itself():
+        if self._is_fast():
             test = self.rows.folds[fold].test
             weight = self.rows.weight[test]
             truth = np.searchsorted(self._classes, self.rows.y[test])
             if self._scoring is None:
                 weight = weight * self._factors[fold][truth]
             return np.asarray(weight @ (codes == truth[:, None]) / weight.sum())
-        return self._asked(
+        return self._score_by_scorer(
             fold,
             lambda c: known_answers(
                 partial(_answer, self._classes[codes[:, c]], self._decisions(values[:, c])),
@@ -139,7 +140,7 @@ class ClassifierJudge(Judge):
         return np.asarray(votes.argmax(axis=2))
 
     def _decisions(self, values: np.ndarray) -> np.ndarray:
-        """What `decision_function` gives, one column a class for more than two."""
+        """The values of `decision_function`, with a column for each class if there are over two."""
         if len(self._classes) == 2:
             return values[:, 0]
         if not self._one_vs_one:
@@ -147,32 +148,32 @@ class ClassifierJudge(Judge):
         return per_class_decisions(np.nan_to_num(values), len(self._classes))
 
 
-class RegressorJudge(Judge):
-    """The coefficient of determination, or what a scorer says."""
+class RegressorFoldScorer(FoldScorer):
+    """The coefficient of determination, or the value of a scorer."""
 
-    _own_scoring = ("r2",)
+    _fast_scores = ("r2",)
 
     def __init__(
-        self, rows: HeldOutRows, shape: tuple[int, int], scoring: Any, scale: TargetScale
+        self, rows: ScoredRows, shape: tuple[int, int], scoring: Any, scale: TargetScale
     ) -> None:
         super().__init__(rows, shape, scoring)
         self._scale = scale
 
-    def _scored(self, fold: int, values: np.ndarray) -> np.ndarray:
+    def _score(self, fold: int, values: np.ndarray) -> np.ndarray:
         predicted = self._scale.centre + values[:, :, 0] / self._scale.factor
-        if self._scores_itself():
+        if self._is_fast():
             test = self.rows.folds[fold].test
             y, weight = self.rows.y[test], self.rows.weight[test]
-            return np.array([r2_score(y, own, sample_weight=weight) for own in predicted.T])
-        return self._asked(fold, lambda c: known_answers(lambda _: predicted[:, c], None))
+            return np.array([r2_score(y, of_C, sample_weight=weight) for of_C in predicted.T])
+        return self._score_by_scorer(fold, lambda c: known_answers(lambda _: predicted[:, c], None))
 
 
-def _values(K: np.ndarray, paths: FoldPaths, n_prices: int) -> np.ndarray:
-    """f of each held-out point for each C and machine; NaN for machines that are not there.
+def _values(K: np.ndarray, paths: FoldPaths, n_Cs: int) -> np.ndarray:
+    """f of each held-out point, (n_points, n_C, n_machines); NaN for machines that are missing.
 
-    The machines that share a run of points are computed together: one product a run.
+    The machines that share a run of points are computed together, by one matrix product.
     """
-    values = np.full((len(K), n_prices, len(paths)), np.nan)
+    values = np.full((len(K), n_Cs, len(paths)), np.nan)
     of_run: dict[tuple[int, int], list[tuple[int, np.ndarray]]] = {}
     for number, path in enumerate(paths):
         if path is None:
@@ -184,17 +185,17 @@ def _values(K: np.ndarray, paths: FoldPaths, n_prices: int) -> np.ndarray:
             stop = start + run.stop - run.start
             of_run.setdefault((run.start, run.stop), []).append((number, coef[start:stop]))
             start = stop
-    for (start, stop), parts in of_run.items():
-        products = K[:, start:stop] @ np.hstack([coef for _, coef in parts])
-        for place, (number, _) in enumerate(parts):
-            values[:, :, number] += products[:, place * n_prices : (place + 1) * n_prices]
+    for (start, stop), machines in of_run.items():
+        products = K[:, start:stop] @ np.hstack([coef for _, coef in machines])
+        for place, (number, _) in enumerate(machines):
+            values[:, :, number] += products[:, place * n_Cs : (place + 1) * n_Cs]
     return values
 
 
 def _answer(predicted: np.ndarray, decisions: np.ndarray, method: str) -> np.ndarray:
     if method == "predict_proba":
         raise ValueError(
-            "A search over C and gamma compares decisions, not probabilities. Use a scoring that "
-            "needs predict or decision_function, such as 'accuracy', 'f1' or 'roc_auc'."
+            "scoring needs probabilities, which a search over C and gamma does not compute. Use a "
+            "scoring that needs predict or decision_function: 'accuracy', 'f1' or 'roc_auc'."
         )
     return predicted if method == "predict" else decisions

@@ -1,9 +1,9 @@
-"""The learners: one table that commands, studio, tuning, costs, model files and docs read.
+"""The registry of learners: commands, studio, tuning, costs, model files and docs read it.
 
-learner      Learner, the entry of the table, and TaskEstimator, a learner for one task
-parameters   Parameter: what can be set, between which ends
+learner      Learner, an entry of the registry, and TaskEstimator, its estimator for one task
+parameters   Parameter: a parameter that the studio shows, with its range or choices
 builtin      margrove's own entries
-registry     LEARNERS, register_learner, and looking entries up
+registry     LEARNERS, register_learner, and functions that look entries up
 """
 
 from margrove.select.learners.learner import Learner, Task, TaskEstimator
@@ -40,4 +40,4 @@ __all__ = [
     "unregister_learner",
 ]
 
-import_modules()  # they import this package, so all names must be there
+import_modules()  # the modules import this package, so this must be the last line

@@ -1,4 +1,4 @@
-"""margrove's own learners, in the order in which they are listed everywhere."""
+"""margrove's own learners, in the order of all lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MARGIN = (
         classification=_for(
             "Perceptron",
             "Perceptron",
-            "Turns its line whenever it is wrong, and stops when it is not.",
+            "Moves its line after every mistake, and stops when there are none.",
         ),
         settings={"average": True},
         tuning="epochs",
@@ -80,7 +80,7 @@ _MARGIN = (
         classification=_for(
             "NuSVC",
             "nu support vector machine",
-            "As the support vector machine, with a share in place of a price.",
+            "The support vector machine with a share nu instead of C.",
         ),
         regression=_for(
             "NuSVR",
@@ -146,12 +146,12 @@ _GROVE = (
         title="extremely randomised trees",
         family="ensemble",
         classification=_for(
-            "ExtraTreesClassifier", "Extra trees", "A forest whose thresholds are drawn by lot."
+            "ExtraTreesClassifier", "Extra trees", "A forest with thresholds drawn at random."
         ),
         regression=_for(
             "ExtraTreesRegressor",
             "Extra regression trees",
-            "The mean of trees whose thresholds are drawn by lot.",
+            "The mean of trees with thresholds drawn at random.",
         ),
         tuning="forest",
         cost="members",
@@ -164,12 +164,12 @@ _GROVE = (
         classification=_for(
             "AdaBoostClassifier",
             "AdaBoost",
-            "Rules of thumb, each trained on what the ones before got wrong.",
+            "Weak learners, each trained on the mistakes of those before.",
         ),
         regression=_for(
             "AdaBoostRegressor",
             "AdaBoost of numbers",
-            "Trees, each trained more on what is far off.",
+            "Trees, each trained more on the points with large errors.",
         ),
         tuning="rounds",
         cost="rounds",
@@ -203,7 +203,7 @@ _GROVE = (
         regression=_for(
             "GradientBoostingRegressor",
             "Gradient boosting of numbers",
-            "Each tree learns what is left over.",
+            "Each tree is fitted to the residuals.",
         ),
         tuning="rounds",
         cost="rounds",

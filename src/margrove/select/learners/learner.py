@@ -1,4 +1,4 @@
-"""What a learner is: its names, its estimators, how it is tuned, what it costs, what is offered."""
+"""An entry of the registry: names, estimators, tuning, cost and parameters of a learner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, kw_only=True)
 class TaskEstimator:
-    """A learner for one task.
+    """The estimator of a learner for one task.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class TaskEstimator:
     title, summary : str
         For menus: what it is called, and what it does in one sentence.
     parameters : tuple of Parameter
-        What the studio shows as sliders and menus. The studio has those of margrove's estimators.
+        Shown in the studio as sliders and menus. The studio itself has those of margrove.
     fitted : tuple of str or None
-        Attributes of a fitted estimator that a model file keeps. They must be plain values and
-        arrays. None: a model file does not take the estimator. Estimators of margrove have their
-        own entries in the model file's tables.
+        Fitted attributes that a model file stores. They must be plain values and arrays. None: the
+        estimator cannot be saved in a model file. Estimators of margrove have their own entries in
+        the tables of `exchange`.
     """
 
     estimator: str | type
@@ -61,7 +61,7 @@ class TaskEstimator:
 
 @dataclass(frozen=True, kw_only=True)
 class Learner:
-    """One entry of the registry: everything that the rest of margrove knows about a learner.
+    """An entry of the registry: everything that the rest of margrove knows about a learner.
 
     Attributes
     ----------
@@ -70,25 +70,26 @@ class Learner:
     title : str
         What it is, in a few words.
     family : {"margin", "tree", "ensemble"}
-        Margin machines are given scaled numbers.
+        Learners of the family "margin" get scaled features.
     classification, regression : TaskEstimator or None
-        None: it does not do the task.
+        None: the learner cannot do the task.
     settings : dict
-        Parameters that differ from the estimator's defaults wherever the learner is made by name.
+        Parameters that differ from the estimator's defaults when the learner is made by its name.
     table_settings : dict
-        More of them, for models of raw tables (the commands, and the studio's own tables).
+        More of them, for models of raw tables (in the commands and the studio).
     tuning : str, dict, function or None
         How `autotune` tunes it: the name of one of its tuners, a grid of parameters and values to
         try, or a function from a `TuningTask` to a `Choice`. None: it cannot be tuned.
     cost : {"rows", "kernel", "members", "rounds"}
-        How a fit grows: with the rows; between rows and pairs of rows; members side by side;
-        rounds one after the other.
+        How the time of a fit grows: "rows", with the rows; "kernel", with the rows to a power
+        between 1 and 2; "members", with independent members; "rounds", with rounds that follow
+        each other.
     places : set of str
-        Where it takes part without being named: "comparisons" (`margrove.compare` without models),
+        Where it is used without being named: "comparisons" (`margrove.compare` without models),
         "commands" (`margrove compare` without --learner), "estimates" (costs that the doctor
         estimates).
     module : str
-        Who registered it; other processes import this module. Empty for margrove's own.
+        The module that registered it; other processes import it. Empty for margrove's own.
     """
 
     name: str
@@ -108,9 +109,10 @@ class Learner:
 
     def estimator_name(self, task: Task) -> str | None:
         """The name of the class for a task, None if there is none."""
-        own = self.for_task(task)
-        return None if own is None else own.class_name
+        estimator = self.for_task(task)
+        return None if estimator is None else estimator.class_name
 
     @property
     def estimators(self) -> tuple[TaskEstimator, ...]:
-        return tuple(own for own in (self.classification, self.regression) if own is not None)
+        given = (self.classification, self.regression)
+        return tuple(estimator for estimator in given if estimator is not None)

@@ -1,4 +1,4 @@
-"""A parameter of a learner as a page shows it: a slider, a menu or a switch, and its limits."""
+"""A parameter of a learner as the studio shows it: a slider, a menu or a switch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Choice", "Parameter", "Value", "When"]
 Value = float | int | str | bool | None
 
 _LARGEST = 1e300
-_SLACK = 1e-9  # relative: what a slider loses on its way through a logarithm
+_SLACK = 1e-9  # relative: the rounding of a logarithmic slider
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ class Parameter:
     Attributes
     ----------
     name, title, summary : str
-        As the estimator calls it, as people do, and what it does.
+        The name of the parameter, its name in the page, and what it does.
     kind : "number", "integer", "choice" or "flag"
     default : Value
-        None is what `none` says.
+        None is explained by `none`.
     scale : "linear" or "log"
     low, high : float
-        The ends of the slider, which are accepted.
+        The ends of the slider, both allowed.
     choices : function that returns the choices
-        Asked each time, because registries grow.
+        Called each time, because registries can grow.
     none : str or None
-        What None means, in words; None if it may not be chosen.
+        The meaning of None in words; None if None is not allowed.
     none_means : Any
-        What the estimator gets instead of None.
+        The value that the estimator gets instead of None.
     when : When or None
     of_member : bool
         Whether it belongs to the members of an ensemble.
@@ -71,8 +71,8 @@ class Parameter:
     of_member: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """As the page expects it; keys that do not apply are left out."""
-        told: dict[str, Any] = {
+        """The JSON object that the page expects; keys that do not apply are left out."""
+        described: dict[str, Any] = {
             "name": self.name,
             "title": self.title,
             "summary": self.summary,
@@ -80,17 +80,19 @@ class Parameter:
             "default": self.default,
         }
         if self.kind in ("number", "integer"):
-            told |= {"scale": self.scale, "low": self.low, "high": self.high}
+            described |= {"scale": self.scale, "low": self.low, "high": self.high}
         if self.choices is not None:
-            told["choices"] = [{"value": own.value, "title": own.title} for own in self.choices()]
+            described["choices"] = [
+                {"value": choice.value, "title": choice.title} for choice in self.choices()
+            ]
         if self.none is not None:
-            told["none"] = self.none
+            described["none"] = self.none
         if self.when is not None:
-            told["when"] = {"name": self.when.name, "values": list(self.when.values())}
-        return told
+            described["when"] = {"name": self.when.name, "values": list(self.when.values())}
+        return described
 
     def checked(self, value: Any) -> Value:
-        """The value, if it is one of those that the page offers; else a ValueError that says so."""
+        """The value, converted to the type of the parameter; a ValueError if it is not allowed."""
         if value is None and self.none is not None:
             return None
         if self.kind == "choice":
@@ -102,42 +104,43 @@ class Parameter:
         return self._number(value)
 
     def argument(self, value: Value) -> Any:
-        """What the estimator is given for a value that was checked."""
+        """The argument of the estimator for a checked value."""
         return self.none_means if value is None and self.none is not None else value
 
     def is_shown(self, values: dict[str, Value]) -> bool:
-        """Whether it applies beside these values of the other parameters."""
+        """Whether it applies, given the values of the other parameters."""
         return self.when is None or values.get(self.when.name) in self.when.values()
 
     def _chosen(self, value: Any) -> Value:
         assert self.choices is not None
-        known = [own.value for own in self.choices()]
-        # 1 == True in Python, and a menu of numbers must not take a flag for one.
-        for own in known:
-            if type(own) is type(value) and own == value:
-                return own
-        named = ", ".join(repr(own) for own in known)
-        raise ValueError(f"{self.name} must be one of {named}. Got {_brief(value)}.")
+        allowed = [choice.value for choice in self.choices()]
+        # 1 == True in Python: types are compared so that a menu of numbers rejects a flag.
+        for choice in allowed:
+            if type(choice) is type(value) and choice == value:
+                return choice
+        raise ValueError(
+            f"{self.name} must be one of {', '.join(map(repr, allowed))}. Got {_brief(value)}."
+        )
 
     def _number(self, value: Any) -> Value:
-        whole = self.kind == "integer"
+        is_integer = self.kind == "integer"
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not -_LARGEST <= value <= _LARGEST:  # not NaN, and fits a float
-            what = "a whole number" if whole else "a number"
+            what = "a whole number" if is_integer else "a number"
             raise ValueError(f"{self.name} must be {what}. Got {_brief(value)}.")
-        if whole and not isinstance(value, Integral) and not float(value).is_integer():
+        if is_integer and not isinstance(value, Integral) and not float(value).is_integer():
             raise ValueError(f"{self.name} must be a whole number. Got {_brief(value)}.")
-        room = _SLACK * max(abs(self.low), abs(self.high))
-        if not self.low - room <= value <= self.high + room:
+        slack = _SLACK * max(abs(self.low), abs(self.high))
+        if not self.low - slack <= value <= self.high + slack:
             raise ValueError(
                 f"{self.name} must be between {self.low:g} and {self.high:g}. Got {value:g}."
             )
-        return int(value) if whole else float(min(max(value, self.low), self.high))
+        return int(value) if is_integer else float(min(max(value, self.low), self.high))
 
 
 def _brief(value: Any) -> str:
     try:
         text = ascii(value)
-    except (RecursionError, ValueError):  # lists in lists in lists, numbers of many thousand digits
+    except (RecursionError, ValueError):  # deeply nested lists, numbers of thousands of digits
         return type(value).__name__
     return text if len(text) <= 60 else f"{text[:57]}..."

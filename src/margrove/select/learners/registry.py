@@ -1,8 +1,8 @@
-"""The registry of learners, and modules that add to it.
+"""The registry of learners, and the modules that add to it.
 
-Other processes (the studio's worker, the processes that compile on the first run) do not share
-this registry. They import the modules that the environment variable MARGROVE_LEARNERS names;
-`register_learner` adds the module that calls it.
+Other processes (the studio's worker, the processes that compile on the first run) have their own
+copy of this registry. They import the modules in the environment variable MARGROVE_LEARNERS;
+`register_learner` adds the module that calls it to this variable.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from margrove.select.errors import InvalidRequestError
 from margrove.select.learners.builtin import BUILTIN_LEARNERS
 from margrove.select.learners.learner import Learner, Place, Task, TaskEstimator
-from margrove.select.refusals import InvalidRequestError
 
 __all__ = [
     "LEARNERS",
     "MODULES_VARIABLE",
     "estimator_named",
-    "estimators_in_use",
     "import_modules",
     "learner_named",
     "learner_of_class",
@@ -37,10 +36,10 @@ __all__ = [
 
 MODULES_VARIABLE = "MARGROVE_LEARNERS"
 
-LEARNERS: dict[str, Learner] = {own.name: own for own in BUILTIN_LEARNERS}
+LEARNERS: dict[str, Learner] = {learner.name: learner for learner in BUILTIN_LEARNERS}
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_BASELINE = "baseline"  # the name of what learners are compared with
+_BASELINE = "baseline"  # the name of the model that learners are compared with
 _missing: dict[str, str] = {}
 
 
@@ -51,9 +50,9 @@ def register_learner(learner: Learner, *, module: str | None = None) -> Learner:
     ----------
     learner : Learner
     module : str or None, default=None
-        The module that registers it, which other processes import to do the same. None: the module
-        that calls. A script that is run as a program ("__main__") cannot be imported; its learners
-        are known in its own process only.
+        The module that registers it; other processes import it to have the learner too. None: the
+        calling module. A script that is run as a program ("__main__") cannot be imported, so its
+        learners are known in its own process only.
 
     Returns
     -------
@@ -80,21 +79,21 @@ def register_learner(learner: Learner, *, module: str | None = None) -> Learner:
     """
     _check(learner)
     caller = module or str(sys._getframe(1).f_globals.get("__name__", ""))
-    own = replace(learner, module=caller)
-    LEARNERS[own.name] = own
+    registered = replace(learner, module=caller)
+    LEARNERS[registered.name] = registered
     if caller and caller != "__main__":
-        _tell_other_processes(caller)
-    return own
+        _add_to_modules(caller)
+    return registered
 
 
 def unregister_learner(name: str) -> None:
-    """Take a learner that was registered out again; margrove's own stay."""
+    """Remove a registered learner; margrove's own cannot be removed."""
     learner = learner_named(name)
     if not learner.module:
-        raise ValueError(f"{name!r} is one of margrove's own learners and stays.")
+        raise ValueError(f"{name!r} is one of margrove's own learners, which cannot be removed.")
     del LEARNERS[name]
-    if not any(own.module == learner.module for own in LEARNERS.values()):
-        kept = [own for own in _modules() if own != learner.module]
+    if not any(other.module == learner.module for other in LEARNERS.values()):
+        kept = [module for module in _modules() if module != learner.module]
         os.environ[MODULES_VARIABLE] = ",".join(kept)
 
 
@@ -110,59 +109,59 @@ def _check(learner: Learner) -> None:
         raise ValueError(
             f"{learner.name!r} has no estimator. Give classification, regression or both."
         )
-    for own in learner.estimators:
-        taken = learner_of_class(own.estimator_class)
-        if taken is not None and own.estimator_class in estimators_in_use(taken):
+    for estimator in learner.estimators:
+        owner = learner_of_class(estimator.estimator_class)
+        if owner is not None and estimator.estimator_class in _classes_of(owner):
             raise ValueError(
-                f"{own.class_name} belongs to the learner {taken.name!r} already. Derive a class "
-                "from it to register it under another name."
+                f"{estimator.class_name} belongs to the learner {owner.name!r} already. Derive a "
+                "class from it to register it under another name."
             )
 
 
-def estimators_in_use(learner: Learner) -> tuple[type, ...]:
-    """The classes of a learner's estimators."""
-    return tuple(own.estimator_class for own in learner.estimators)
+def _classes_of(learner: Learner) -> tuple[type, ...]:
+    return tuple(estimator.estimator_class for estimator in learner.estimators)
 
 
 # -- looking up --
 
 
 def learner_named(name: Any) -> Learner:
-    """The learner of a short name; InvalidRequestError lists those that there are."""
+    """The learner of a name; an InvalidRequestError with all names if there is none."""
     if name not in LEARNERS:
-        unknown = "".join(f" {own}" for own in missing_modules())
+        missing = "".join(f" {sentence}" for sentence in missing_modules())
         raise InvalidRequestError(
-            f"There is no learner {name!r}. There are {', '.join(LEARNERS)}.{unknown}"
+            f"There is no learner {name!r}. There are {', '.join(LEARNERS)}.{missing}"
         )
     return LEARNERS[name]
 
 
 def learners_at(place: Place, task: Task) -> list[Learner]:
-    """The learners that take part somewhere without being named, and can do the task."""
-    return [own for own in LEARNERS.values() if place in own.places and own.for_task(task)]
+    """The learners that are used at a place without being named, and can do the task."""
+    found = LEARNERS.values()
+    return [learner for learner in found if place in learner.places and learner.for_task(task)]
 
 
 def learner_of_class(cls: type) -> Learner | None:
-    """The learner whose estimator a class is, or is derived from; None if there is none."""
+    """The learner of an estimator class or of one of its base classes; None if there is none."""
     for base in cls.__mro__:
         for learner in LEARNERS.values():
-            for own in learner.estimators:
-                if own.class_name == base.__name__ and own.estimator_class is base:
+            for estimator in learner.estimators:
+                if estimator.class_name == base.__name__ and estimator.estimator_class is base:
                     return learner
     return None
 
 
 def estimator_named(class_name: str) -> tuple[Learner, TaskEstimator] | None:
-    """By the name of the class alone: estimators of scikit-learn have the names of ours."""
+    """The learner and estimator of a class name, or None. scikit-learn's classes share names."""
     for learner in LEARNERS.values():
-        for own in learner.estimators:
-            if own.class_name == class_name:
-                return learner, own
+        for estimator in learner.estimators:
+            if estimator.class_name == class_name:
+                return learner, estimator
     return None
 
 
 def learners_table() -> str:
-    """The table of the documentation, in Markdown: a line for each learner."""
+    """The learners as a Markdown table for the documentation."""
     lines = ["| name | | classes | numbers |", "|---|---|---|---|"]
     for learner in LEARNERS.values():
         names = [learner.estimator_name(task) for task in ("classification", "regression")]
@@ -171,28 +170,28 @@ def learners_table() -> str:
     return "\n".join(lines)
 
 
-# -- modules of other people --
+# -- modules that register learners --
 
 
 def _modules() -> list[str]:
     given = os.environ.get(MODULES_VARIABLE, "").split(",")
-    return [name for own in given if (name := own.strip())]
+    return [name for text in given if (name := text.strip())]
 
 
-def _tell_other_processes(module: str) -> None:
+def _add_to_modules(module: str) -> None:
     known = _modules()
     if module not in known:
         os.environ[MODULES_VARIABLE] = ",".join([*known, module])
 
 
 def import_modules() -> None:
-    """Import the modules that MARGROVE_LEARNERS names; what cannot be is remembered."""
+    """Import the modules in MARGROVE_LEARNERS; `missing_modules` lists those that fail."""
     for module in _modules():
         if module in sys.modules:
             continue
         try:
             importlib.import_module(module)
-        except Exception as error:  # whatever a module of somebody else's raises
+        except Exception as error:  # the module is not ours and can raise anything
             reason = " ".join(str(error).split())[:200]
             _missing[module] = f"{type(error).__name__}: {reason}"
 

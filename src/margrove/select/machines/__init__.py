@@ -1,18 +1,16 @@
 """Searches over C and gamma that share their work: SVCCV, SVRCV, LinearSVCCV, GridSearchCV.
 
-c_search        what the searches over C share: once fitted they are the machine that they chose
-gram_series     one Gram matrix after another over the same points
-grid_cells      the cells of a grid of C and gamma
-grid_search     GridSearchCV: scikit-learn's
-grids           values of C and gamma to search
-linear_cv       LinearSVCCV, a linear machine whose C is cross-validated along a path
-machine_paths   all machines of a grid of C and gamma over all folds, as one process
-path_tasks      the paths of a grid as tasks of other processes
-svm_cv          SVCCV and SVRCV, kernel machines whose C and gamma are cross-validated
-svm_paths       the sequence of kernel machines over C, each found from the one before
-svm_problems    training sets of kernel machines as points
-svm_search      Cross-validation of kernel machines over C and gamma, with the work shared
-warm_paths      machines over C by warm starts, fold by fold
+c_search        the values of C and gamma to try; predictions of the best machine
+grid_search     GridSearchCV: scikit-learn's grid search with shared work for machines of margrove
+linear_cv       LinearSVCCV: a linear machine whose C is cross-validated
+svm_cv          SVCCV and SVRCV: kernel machines whose C and gamma are cross-validated
+svm_paths       svm_path: kernel machines of ascending C, each started from the one before
+svm_problems    a training set and its folds as dual problems of kernel machines
+svm_search      cross-validation of kernel machines, on threads or in worker processes
+machine_paths   all kernel machines of a grid over all folds, as one process
+warm_paths      linear machines of ascending C by warm starts, fold by fold
+gram_series     the Gram matrices of several kernels over the same points
+grid_cells      the scores of a grid of C and gamma, the best cell, the table of results
 """
 
 import lazy_loader

@@ -1,7 +1,8 @@
-"""What the searches over C share: once fitted they are the machine that they chose."""
+"""What the searches over C share: the values to try, and predictions of the best machine."""
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,42 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._runtime import Estimator
 from margrove.select.machines.grid_cells import Cells
 
-__all__ = ["ClassifierSearch", "PriceSearch"]
+__all__ = ["GRID", "ClassifierSearch", "Search", "check_grid", "log_grid"]
+
+GRID: list[Any] = ["array-like", Integral]  # what `Cs` and `gammas` may be
 
 
-class PriceSearch(Estimator):
+def check_grid(name: str, given: Any, owner: str) -> np.ndarray | int:
+    """The number of values, or the values themselves as ascending float64 without duplicates."""
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        if given < 1:
+            raise ValueError(f"The {name!r} parameter of {owner} must be at least 1. Got {given}.")
+        return int(given)
+    values = list(np.ravel(np.asarray(given, dtype=object)))
+    good = [
+        isinstance(v, Real) and not isinstance(v, bool) and 0 < float(v) < np.inf for v in values
+    ]
+    if not values or not all(good):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be a number of values or a list of positive "
+            f"finite numbers. Got {given!r} instead."
+        )
+    return np.unique(np.asarray(values, dtype=np.float64))
+
+
+def log_grid(low: float, high: float, count: int) -> np.ndarray:
+    """`count` values from 10^low to 10^high, evenly in log10; a single value is the middle."""
+    return np.logspace(low, high, count) if count > 1 else np.array([10.0 ** ((low + high) / 2)])
+
+
+class Search(Estimator):
     """A search that predicts with its `best_estimator_`."""
 
     best_estimator_: Any
     cells_: Cells
 
     def predict(self, X: Any) -> np.ndarray:
-        """What the best machine says of each row.
+        """Predict with the best machine.
 
         Parameters
         ----------
@@ -37,17 +63,17 @@ class PriceSearch(Estimator):
         check_is_fitted(self)
         if "best_estimator_" not in vars(self):
             raise AttributeError(
-                f"This {type(self).__name__} was fitted with refit=False, so that there is no "
-                "machine to ask. Use refit='best', or fit one with best_params_."
+                f"This {type(self).__name__} was fitted with refit=False, so it has no "
+                "best_estimator_. Use refit='best', or fit a machine with best_params_."
             )
         return self.best_estimator_
 
 
-class ClassifierSearch(ClassifierMixin, PriceSearch):
-    """A search over classifiers: classes, decisions and probabilities of the best one."""
+class ClassifierSearch(ClassifierMixin, Search):
+    """A search over classifiers: adds the decision values of the best one."""
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed values of the best machine: how clearly each row belongs to a class.
+        """Decision values of the best machine.
 
         Parameters
         ----------
@@ -55,6 +81,6 @@ class ClassifierSearch(ClassifierMixin, PriceSearch):
 
         Returns
         -------
-        ndarray
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         return np.asarray(self._best().decision_function(X))

@@ -1,4 +1,4 @@
-"""One Gram matrix after another over the same points: what they have in common is computed once."""
+"""The Gram matrices of several kernels over the same points, with shared inner products."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STRIPE = 256
 
 
 class GramSeries:
-    """The float64 Gram matrices of several kernels, made when first asked for and lent out.
+    """The float64 Gram matrices of several kernels, each computed when it is first borrowed.
 
     Kernels that are functions of inner products (and so of squared distances) share these. A matrix
-    is given back as often as it was announced to be borrowed, and its memory then serves the next.
+    is released after `n_loans` calls of `give_back`; its memory is then used for the next one.
     """
 
     def __init__(
@@ -28,26 +28,26 @@ class GramSeries:
         n = len(points)
         self._kernels = kernels
         self._points = points
-        self._is_plain = isinstance(points.X, np.ndarray) and all(
+        self._shares_dots = isinstance(points.X, np.ndarray) and all(
             isinstance(kernel, DotKernel) for kernel in kernels
         )
-        alive = min(len(kernels), n_threads + 1) + self._is_plain
+        n_held = min(len(kernels), n_threads + 1) + self._shares_dots
         require_memory(
-            8.0 * n * n * alive,
-            f"The {alive} Gram matrices of {n} rows that the search holds at a time",
+            8.0 * n * n * n_held,
+            f"The {n_held} Gram matrices of {n} rows that the search holds at a time",
             "Search on a sample of the rows, or use n_jobs=1.",
         )
-        self._dots = self._inner_products(n_threads) if self._is_plain else None
+        self._dots = self._inner_products(n_threads) if self._shares_dots else None
         self._lent: dict[int, np.ndarray] = {}
         self._loans_left = [n_loans] * len(kernels)
         self._locks = [threading.Lock() for _ in kernels]
         self._spare: list[np.ndarray] = []
 
     def borrow(self, number: int) -> np.ndarray:
-        """The matrix of one kernel; whoever asks first computes it."""
+        """The matrix (n, n) of one kernel; the first thread that asks computes it."""
         with self._locks[number]:
             if number not in self._lent:
-                self._lent[number] = self._computed(number)
+                self._lent[number] = self._compute(number)
             return self._lent[number]
 
     def give_back(self, number: int) -> None:
@@ -68,7 +68,7 @@ class GramSeries:
             run_tiles(multiply, -(-len(X) // _STRIPE), n_threads)
         return dots
 
-    def _computed(self, number: int) -> np.ndarray:
+    def _compute(self, number: int) -> np.ndarray:
         kernel, points = self._kernels[number], self._points
         n = len(points)
         try:

@@ -1,7 +1,8 @@
-"""The cells of a grid of C and gamma: scores, the best of them, and the table of results."""
+"""The cells of a grid of C and gamma: scores, the best cell, and the table of results."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from margrove.margin.solvers.dual import BROKEN_OFF, CONVERGED, UNCHANGED
-from margrove.select.held_out import Judge
-from margrove.select.machines.machine_paths import MachinePath, PathSearch
-from margrove.select.machines.path_tasks import SpreadSearch
+from margrove.select.held_out import FoldScorer
+from margrove.select.machines.machine_paths import FoldPaths, MachinePath
 
 __all__ = ["Cells"]
 
@@ -28,11 +28,11 @@ class Cells:
     scores : ndarray of shape (n_Cs, n_gammas, n_folds)
     fit_seconds, score_seconds : ndarray of shape (n_Cs, n_gammas, n_folds)
     proofs : dict of ndarray of shape (n_Cs, n_gammas)
-        What is known of the machines of a cell. Of kernel machines: `kkt_violation`, the largest of
-        any machine of any fold; `n_steps`, pair steps of all; `mean_n_support`, support vectors of
-        all, the mean over the folds; and `ending`: "converged", "unchanged" where no machine
-        differs from that of the next smaller C, since none of its variables was at a bound, or
-        "broken off".
+        Figures of the machines of a cell. For kernel machines: `kkt_violation`, the largest of any
+        machine of any fold; `n_steps`, the pair steps of all machines; `mean_n_support`, the mean
+        over the folds of the number of support vectors; and `ending`: "converged"; "unchanged"
+        where every machine is that of the next smaller C, because none of its variables was at a
+        bound; or "broken off" where the solver stopped at its limit of steps.
     """
 
     Cs: np.ndarray
@@ -44,29 +44,34 @@ class Cells:
 
     @classmethod
     def of_paths(
-        cls, Cs: np.ndarray, gammas: np.ndarray, search: PathSearch | SpreadSearch, judge: Judge
+        cls,
+        Cs: np.ndarray,
+        gammas: np.ndarray,
+        paths: Sequence[Sequence[FoldPaths]],
+        fold_scorer: FoldScorer,
     ) -> Cells:
-        shape = (len(Cs), len(gammas), len(judge.rows.folds))
+        """The cells of a search over kernel machines; paths[gamma][fold] are those of a fold."""
+        shape = (len(Cs), len(gammas), len(fold_scorer.rows.folds))
         violations, steps, supports = (np.zeros(shape) for _ in range(3))
         seconds = np.zeros(shape)
         endings = np.zeros(shape, dtype=np.int8)
-        for g, folds in enumerate(search.paths):
-            for k, paths in enumerate(folds):
-                there = [path for path in paths if path is not None]
-                violations[:, g, k] = np.max([path.violations for path in there], axis=0)
-                steps[:, g, k] = np.sum([path.steps for path in there], axis=0)
-                supports[:, g, k] = np.sum([_n_support(path) for path in there], axis=0)
-                endings[:, g, k] = _common_ending(np.array([path.endings for path in there]))
+        for g, folds in enumerate(paths):
+            for k, fold_paths in enumerate(folds):
+                found = [path for path in fold_paths if path is not None]
+                violations[:, g, k] = np.max([path.violations for path in found], axis=0)
+                steps[:, g, k] = np.sum([path.steps for path in found], axis=0)
+                supports[:, g, k] = np.sum([_n_support(path) for path in found], axis=0)
+                endings[:, g, k] = _common_ending(np.array([path.endings for path in found]))
                 share = steps[:, g, k] + 1.0
-                seconds[:, g, k] = sum(path.seconds for path in there) * share / share.sum()
+                seconds[:, g, k] = sum(path.seconds for path in found) * share / share.sum()
         proofs = {
             "kkt_violation": violations.max(axis=2),
             "n_steps": steps.sum(axis=2).astype(np.int64),
             "mean_n_support": supports.mean(axis=2),
             "ending": _NAMES[_common_ending(np.moveaxis(endings, 2, 0))],
         }
-        judging = np.broadcast_to(judge.seconds / len(Cs), shape)
-        return cls(Cs, gammas, judge.scores, seconds, judging, proofs)
+        score_seconds = np.broadcast_to(fold_scorer.seconds / len(Cs), shape)
+        return cls(Cs, gammas, fold_scorer.scores, seconds, score_seconds, proofs)
 
     @property
     def means(self) -> np.ndarray:
@@ -74,16 +79,16 @@ class Cells:
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """Of the means, from the spread over the folds."""
+        """Standard errors of the means, from the spread over the folds."""
         n_folds = self.scores.shape[2]
         if n_folds < 2:
             return np.zeros(self.means.shape)
         return np.asarray(self.scores.std(axis=2, ddof=1) / np.sqrt(n_folds))
 
     def best(self, rule: str) -> tuple[int, int]:
-        """The cell of the best mean score; "1se" takes the smoothest that is not clearly worse.
+        """The cell of the best mean score; "1se": the smoothest within one standard error of it.
 
-        Of equally good cells, the one of the smallest C and then of the smallest gamma.
+        Among equal cells, the one of the smallest C, then of the smallest gamma.
         """
         means = np.where(np.isnan(self.means), -np.inf, self.means)
         flat = int(np.argmax(means))
@@ -116,7 +121,7 @@ class Cells:
         return found
 
     def results(self) -> dict[str, Any]:
-        """The table that GridSearchCV gives, and columns of our own at its end."""
+        """The columns of scikit-learn's `cv_results_`, followed by `proofs`."""
         n_Cs, n_gammas, n_folds = self.scores.shape
         places = [(c, g) for c in range(n_Cs) for g in range(n_gammas)]
         table: dict[str, Any] = {}
@@ -143,7 +148,7 @@ def _n_support(path: MachinePath) -> np.ndarray:
 
 
 def _common_ending(endings: np.ndarray) -> np.ndarray:
-    """What can be said of several machines (the first axis) together."""
+    """The ending of several machines (the first axis) together."""
     are_unchanged = (endings == UNCHANGED).all(axis=0)
     is_broken = (endings == BROKEN_OFF).any(axis=0)
     return np.where(is_broken, BROKEN_OFF, np.where(are_unchanged, UNCHANGED, CONVERGED))

@@ -1,4 +1,4 @@
-"""GridSearchCV: scikit-learn's, which shares the work where the last step is a machine of ours."""
+"""GridSearchCV: scikit-learn's grid search, with shared work for machines of margrove."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import GridSearchCV as PlainGridSearchCV
+from sklearn.model_selection import GridSearchCV as SklearnGridSearchCV
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
@@ -25,11 +25,11 @@ from margrove.margin.kernels import has_width
 from margrove.margin.linear import LinearSVC, LinearSVR
 from margrove.margin.svm import SVC, SVR
 from margrove.select.held_out import (
-    ClassifierJudge,
+    ClassifierFoldScorer,
     Fold,
-    HeldOutRows,
-    Judge,
-    RegressorJudge,
+    FoldScorer,
+    RegressorFoldScorer,
+    ScoredRows,
 )
 from margrove.select.machines.grid_cells import Cells
 from margrove.select.machines.svm_problems import ClassifierTask, RegressorTask, SvmTask
@@ -43,15 +43,16 @@ _LINEAR_MACHINES = (LinearSVC, LinearSVR)
 _NAMES_OF_PROBABILITIES = ("log_loss", "brier", "proba", "top_k")
 
 
-class GridSearchCV(PlainGridSearchCV):
-    """scikit-learn's grid search, many times as fast for machines of this library.
+class GridSearchCV(SklearnGridSearchCV):
+    """scikit-learn's grid search, much faster for the machines of this library.
 
     Parameters, attributes and results are those of `sklearn.model_selection.GridSearchCV`. Where
     the estimator, or the last step of a pipeline, is an `SVC`, `SVR`, `LinearSVC` or `LinearSVR`
     and the grid has its C (and gamma), the cells that differ in nothing else are computed together:
-    steps before the machine run once a fold, inner products are shared, and machines start from
-    their neighbours. Everything else is done as scikit-learn does it: other estimators, several
-    metrics, training scores, scorers of probabilities, rows of weight zero, metadata routing.
+    the steps before the machine run once for each fold, inner products are shared, and each machine
+    starts from that of the next smaller C. Everything else is left to scikit-learn: other
+    estimators, several metrics, training scores, scorers of probabilities, rows of weight zero,
+    metadata routing.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class GridSearchCV(PlainGridSearchCV):
     """
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Try all cells of the grid, then fit the best to all rows.
+        """Score all cells of the grid, then fit the best to all rows.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class GridSearchCV(PlainGridSearchCV):
         weight = params.get(plan.weight_name)
         try:
             outcomes = plan.outcomes(X, y, weight, splits)
-        except (ValueError, MemoryError):  # scikit-learn's way knows what error_score asks for
+        except (ValueError, MemoryError):  # scikit-learn handles errors as error_score says
             super().fit(X, y, **params)
             self.shared_ = False
             return self
@@ -142,9 +143,9 @@ class GridSearchCV(PlainGridSearchCV):
 
 @dataclass(frozen=True)
 class _Plan:
-    """How to share: which candidates there are, and what is searched in them."""
+    """How to share the work: the candidates of the grid, and the scorer."""
 
-    search: Any  # of which scoring and n_jobs are asked
+    search: Any  # has scoring and n_jobs
     candidates: list[dict[str, Any]]
     prefix: str
     scorer: Any
@@ -155,16 +156,20 @@ class _Plan:
         return f"{self.prefix}sample_weight"
 
     def outcomes(self, X: Any, y: Any, weight: Any, splits: Any) -> list[dict[str, Any]]:
-        """What `_fit_and_score` would have said of each candidate and split."""
-        said: dict[int, list[dict[str, Any]]] = {}
+        """The result of scikit-learn's `_fit_and_score` for each candidate and split."""
+        found: dict[int, list[dict[str, Any]]] = {}
         for rest, members in self._families():
-            Cs = np.unique([self._price(k) for k in members])
-            gammas = np.unique([self._width(k) for k in members])
+            Cs = np.unique([self._value_of_c(k) for k in members])
+            gammas = np.unique([self._value_of_gamma(k) for k in members])
             cells = self._cells(rest, Cs, gammas, X, y, weight, splits)
             for k in members:
-                c = int(np.searchsorted(Cs, self._price(k)))
-                g = 0 if np.isnan(gammas[0]) else int(np.searchsorted(gammas, self._width(k)))
-                said[k] = [
+                c = int(np.searchsorted(Cs, self._value_of_c(k)))
+                g = (
+                    0
+                    if np.isnan(gammas[0])
+                    else int(np.searchsorted(gammas, self._value_of_gamma(k)))
+                )
+                found[k] = [
                     {
                         "test_scores": float(cells.scores[c, g, fold]),
                         "n_test_samples": len(test),
@@ -173,10 +178,10 @@ class _Plan:
                     }
                     for fold, (_, test) in enumerate(splits)
                 ]
-        return [outcome for k in range(len(self.candidates)) for outcome in said[k]]
+        return [outcome for k in range(len(self.candidates)) for outcome in found[k]]
 
     def _families(self) -> list[tuple[dict[str, Any], list[int]]]:
-        """Candidates that differ in C and gamma alone: what they share, and which they are."""
+        """Groups of candidates that differ only in C and gamma: other parameters, indices."""
         searched = {f"{self.prefix}C", f"{self.prefix}gamma"}
         families: list[tuple[dict[str, Any], list[int]]] = []
         for k, candidate in enumerate(self.candidates):
@@ -190,14 +195,14 @@ class _Plan:
         return families
 
     def _setting(self, k: int, name: str) -> Any:
-        """What a parameter of the machine is in a candidate."""
-        usual = getattr(_machine(self.search.estimator)[0], name, None)
-        return self.candidates[k].get(f"{self.prefix}{name}", usual)
+        """The value of a parameter of the machine in a candidate."""
+        default = getattr(_machine(self.search.estimator)[0], name, None)
+        return self.candidates[k].get(f"{self.prefix}{name}", default)
 
-    def _price(self, k: int) -> float:
+    def _value_of_c(self, k: int) -> float:
         return float(self._setting(k, "C"))
 
-    def _width(self, k: int) -> float:
+    def _value_of_gamma(self, k: int) -> float:
         return float(self._setting(k, "gamma")) if has_width(self._setting(k, "kernel")) else np.nan
 
     def _cells(
@@ -214,15 +219,15 @@ class _Plan:
         fold = _PipelineFold(replace(self, search=search, candidates=[]), model, Cs, gammas)
         shared = fold, X, y, weight
         if len(splits) >= n_workers and tasks_wanted(machine):  # else a fold's gammas are tasks
-            parts = list(spread(_fold_cells, shared, splits, n_workers))
+            found = list(spread(_fold_cells, shared, splits, n_workers))
         else:
-            parts = [_fold_cells(shared, train, test) for train, test in splits]
+            found = [_fold_cells(shared, train, test) for train, test in splits]
         return Cells(
             Cs,
             gammas,
-            np.concatenate([part.scores for part, _ in parts], axis=2),
-            np.concatenate([part.fit_seconds + seconds for part, seconds in parts], axis=2),
-            np.concatenate([part.score_seconds for part, _ in parts], axis=2),
+            np.concatenate([cells.scores for cells, _ in found], axis=2),
+            np.concatenate([cells.fit_seconds + seconds for cells, seconds in found], axis=2),
+            np.concatenate([cells.score_seconds for cells, _ in found], axis=2),
             {},
         )
 
@@ -241,21 +246,21 @@ class _Plan:
         machine._check_parameters()
         scoring = self.search.scoring
         task: SvmTask
-        judge: Judge
+        fold_scorer: FoldScorer
         if isinstance(machine, SVC):
-            task = own = ClassifierTask.of(machine, X, y, weight)
-            plain = np.ones((len(folds), len(own.classes)))
-            rows = HeldOutRows(X, np.asarray(y), np.ones(len(own.weight)), own.position, folds)
-            judge = ClassifierJudge(
-                rows, (len(Cs), len(gammas)), scoring, own.classes, plain, own.one_vs_one
+            task = classes = ClassifierTask.of(machine, X, y, weight)
+            factors = np.ones((len(folds), len(classes.classes)))
+            rows = ScoredRows(X, np.asarray(y), np.ones(len(task.weight)), task.position, folds)
+            fold_scorer = ClassifierFoldScorer(
+                rows, (len(Cs), len(gammas)), scoring, classes.classes, factors, classes.one_vs_one
             )
         else:
-            task = own_r = RegressorTask.of(machine, X, y, weight)
-            rows = HeldOutRows(X, own_r.target, np.ones(len(own_r.weight)), own_r.position, folds)
-            judge = RegressorJudge(rows, (len(Cs), len(gammas)), scoring, own_r.scale)
-        if (task.weight <= 0).any():
-            raise ValueError("Rows of weight zero are no points, but are judged.")
-        return search_cells(machine, task, Cs, gammas, folds, judge)[0]
+            task = numbers = RegressorTask.of(machine, X, y, weight)
+            rows = ScoredRows(X, task.target, np.ones(len(task.weight)), task.position, folds)
+            fold_scorer = RegressorFoldScorer(rows, (len(Cs), len(gammas)), scoring, numbers.scale)
+        if (task.weight <= 0).any():  # `fit` then leaves the search to scikit-learn
+            raise ValueError("Rows of weight zero have no points, but are scored.")
+        return search_cells(machine, task, Cs, gammas, folds, fold_scorer)[0]
 
     def _warm(
         self, machine: Any, Cs: np.ndarray, X: Any, y: Any, weight: Any, folds: list[Fold]
@@ -275,7 +280,7 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _PipelineFold:
-    """What is done in a fold: the steps before the machine once, then all cells."""
+    """The work of a fold: fit the steps before the machine once, then all cells."""
 
     plan: _Plan
     model: Any
@@ -286,19 +291,19 @@ class _PipelineFold:
 def _fold_cells(
     shared: tuple[_PipelineFold, Any, Any, Any], train: np.ndarray, test: np.ndarray
 ) -> tuple[Cells, float]:
-    """The cells of one fold, and the seconds of each that the steps took."""
+    """The cells of one fold, and the seconds that the steps before the machine took for each."""
     fold, X, y, weight = shared
     machine, steps = _machine(fold.model)
     before, start = clone(Pipeline(steps)), time.perf_counter()
     y_train = _safe_indexing(y, train)
-    learnt = before.fit_transform(_safe_indexing(X, train), y_train)
+    transformed = before.fit_transform(_safe_indexing(X, train), y_train)
     seconds = time.perf_counter() - start
-    table = _stacked(learnt, before.transform(_safe_indexing(X, test)))
+    table = _stacked(transformed, before.transform(_safe_indexing(X, test)))
     both = np.concatenate([train, test])
-    own_weight = None if weight is None else np.asarray(weight)[both]
+    fold_weight = None if weight is None else np.asarray(weight)[both]
     rows = np.arange(len(train)), np.arange(len(train), len(both))
-    own_y = np.asarray(_safe_indexing(y, both))
-    cells = fold.plan._searched(machine, fold.Cs, fold.gammas, table, own_y, own_weight, [rows])
+    fold_y = np.asarray(_safe_indexing(y, both))
+    cells = fold.plan._searched(machine, fold.Cs, fold.gammas, table, fold_y, fold_weight, [rows])
     return cells, seconds / (len(fold.Cs) * len(fold.gammas))
 
 
@@ -306,7 +311,7 @@ def _score(scorer: Any, model: Any, X: Any, y: Any, **given: Any) -> Any:
     return scorer(model, X, y)  # as scikit-learn does: weights are for fits
 
 
-def _plan(search: PlainGridSearchCV, y: Any, params: dict[str, Any]) -> _Plan | None:
+def _plan(search: SklearnGridSearchCV, y: Any, params: dict[str, Any]) -> _Plan | None:
     """How the work can be shared, or None."""
     import sklearn
 
@@ -317,7 +322,7 @@ def _plan(search: PlainGridSearchCV, y: Any, params: dict[str, Any]) -> _Plan | 
     candidates = _candidates(search.param_grid)
     if (
         not candidates
-        or not all(_is_plain(found, prefix, candidate) for candidate in candidates)
+        or not all(_is_solvable(found, prefix, candidate) for candidate in candidates)
         or set(params) - {f"{prefix}sample_weight", "groups"}
         or search.return_train_score
         or not _is_shareable(search.scoring)
@@ -336,7 +341,7 @@ def _plan(search: PlainGridSearchCV, y: Any, params: dict[str, Any]) -> _Plan | 
 
 
 def _machine(estimator: Any) -> tuple[Any, list[Any]]:
-    """The machine of ours in the end, and the steps before it; None if there is none."""
+    """The margrove machine at the end of a pipeline, or None, and the steps before it."""
     steps: list[Any] = []
     if type(estimator) is Pipeline and estimator.memory is None and estimator.steps:
         *steps, (_, estimator) = estimator.steps
@@ -351,17 +356,17 @@ def _candidates(param_grid: Any) -> list[dict[str, Any]]:
         return []
 
 
-def _is_plain(machine: Any, prefix: str, candidate: dict[str, Any]) -> bool:
-    """Whether a candidate's machine is one that paths know: with a bias, and numbers for both."""
-    own = {
+def _is_solvable(machine: Any, prefix: str, candidate: dict[str, Any]) -> bool:
+    """Whether paths can solve a candidate: with an intercept, and numbers for C and gamma."""
+    own_parameters = {
         name.removeprefix(prefix): value
         for name, value in candidate.items()
         if name.startswith(prefix)
     }
     is_replaced = prefix.removesuffix("__") in candidate
-    if is_replaced or not own.keys() <= machine.get_params().keys():
+    if is_replaced or not own_parameters.keys() <= machine.get_params().keys():
         return False
-    settings = machine.get_params() | own
+    settings = machine.get_params() | own_parameters
     if not _is_positive(settings["C"]) or settings["warm_start"]:
         return False
     if settings["max_time"] is not None or settings["on_interrupt"] != "raise":
@@ -384,7 +389,7 @@ def _is_positive(value: Any) -> bool:
 
 
 def _is_shareable(scoring: Any) -> bool:
-    """Whether one score comes of it, from predictions or decisions."""
+    """Whether `scoring` gives one score, from predictions or decision values."""
     if scoring is None:
         return True
     if isinstance(scoring, str):

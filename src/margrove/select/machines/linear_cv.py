@@ -14,14 +14,13 @@ from margrove._data import check_table, check_training_labels
 from margrove._runtime import drive, resolve_n_jobs
 from margrove.margin.linear import LinearSVC
 from margrove.select.held_out import folds_of
-from margrove.select.machines.c_search import ClassifierSearch
-from margrove.select.machines.grids import GRID, check_grid, logarithmic
+from margrove.select.machines.c_search import GRID, ClassifierSearch, check_grid, log_grid
 from margrove.select.machines.warm_paths import LinearGrid, warm_paths
 
 __all__ = ["LinearSVCCV"]
 
-_PRICES = (-4.0, 4.0)  # powers of ten
-_OF_THE_MACHINE = (
+_C_RANGE = (-4.0, 4.0)  # powers of ten
+_MACHINE_PARAMETERS = (
     "penalty",
     "loss",
     "dual",
@@ -39,26 +38,26 @@ _OF_THE_MACHINE = (
 class LinearSVCCV(ClassifierSearch):
     """Linear support vector classifier whose C is chosen by cross-validation.
 
-    In each fold the machines of ascending C are found one from the other; folds are spread over the
-    cores.
+    In each fold, machines are fitted in ascending order of C, each started from the one before.
+    Folds are spread over the cores.
 
     Parameters
     ----------
     Cs : int or array-like, default=10
-        Prices to try, or how many from 0.0001 to 10000, evenly on a logarithmic scale.
+        Values of C, or how many of them from 0.0001 to 10000, evenly on a logarithmic scale.
     cv : int, splitter, iterable or None, default=None
         Folds; None is five, stratified.
     scoring : str, callable or None, default=None
         None is the accuracy.
     refit : {"best", "1se", True, False}, default="best"
-        What is fitted to all rows in the end: the C of the best mean score (also True), or the
+        What is fitted to all rows at the end: the C of the best mean score (also True), or the
         smallest whose mean is within one standard error of it. False fits nothing.
     penalty : {"l2", "l1"}, default="l2"
-        Of this and the parameters below, `LinearSVC` tells more.
+        For this and the parameters below, see `LinearSVC`.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : "auto" or bool, default="auto"
     tol : float, default=1e-4
-        The duality gap to stop at, relative to the objective, of every machine.
+        The duality gap, relative to the objective, at which a machine is done.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
     fit_intercept : bool, default=True
     intercept_scaling : float or None, default=None
@@ -91,7 +90,7 @@ class LinearSVCCV(ClassifierSearch):
     classes_ : ndarray of shape (n_classes,)
     n_splits_ : int
     n_iter_ : int
-        Of the machine that was fitted in the end.
+        Of the machine that was fitted at the end.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -109,7 +108,7 @@ class LinearSVCCV(ClassifierSearch):
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
         "refit": [StrOptions({"best", "1se"}), "boolean"],
-        **{name: LinearSVC._parameter_constraints[name] for name in _OF_THE_MACHINE},
+        **{name: LinearSVC._parameter_constraints[name] for name in _MACHINE_PARAMETERS},
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
@@ -171,7 +170,7 @@ class LinearSVCCV(ClassifierSearch):
         """
         self._check_parameters()
         given = check_grid("Cs", self.Cs, type(self).__name__)
-        Cs = logarithmic(*_PRICES, given) if isinstance(given, int) else given
+        Cs = log_grid(*_C_RANGE, given) if isinstance(given, int) else given
         table = check_table(X, self)
         n_rows = table.X.shape[0]
         labels = check_training_labels(
@@ -209,4 +208,4 @@ class LinearSVCCV(ClassifierSearch):
         return tags
 
     def _machine(self) -> LinearSVC:
-        return LinearSVC(**{name: getattr(self, name) for name in _OF_THE_MACHINE})
+        return LinearSVC(**{name: getattr(self, name) for name in _MACHINE_PARAMETERS})

@@ -17,22 +17,21 @@ from margrove.exceptions import ConvergenceWarning
 from margrove.margin.kernels import Kernel, Precomputed, has_width, needs_nonnegative, tuned_widths
 from margrove.margin.svm import KERNEL_PARAMETERS, SVC, SVR, SupportVectorMachine
 from margrove.select.held_out import (
-    ClassifierJudge,
+    ClassifierFoldScorer,
     Fold,
-    HeldOutRows,
-    Judge,
-    RegressorJudge,
+    FoldScorer,
+    RegressorFoldScorer,
+    ScoredRows,
     folds_of,
 )
-from margrove.select.machines.c_search import ClassifierSearch, PriceSearch
+from margrove.select.machines.c_search import GRID, ClassifierSearch, Search, check_grid, log_grid
 from margrove.select.machines.grid_cells import Cells
-from margrove.select.machines.grids import GRID, check_grid, logarithmic
 from margrove.select.machines.svm_problems import ClassifierTask, RegressorTask, SvmTask
-from margrove.select.machines.svm_search import search_cells, usual_gamma
+from margrove.select.machines.svm_search import default_gamma, search_cells
 
 __all__ = ["SVCCV", "SVRCV"]
 
-_PRICES = (-2.0, 4.0)  # powers of ten
+_C_RANGE = (-2.0, 4.0)  # powers of ten
 
 SEARCH_PARAMETERS: dict[str, list[Any]] = {
     "Cs": GRID,
@@ -48,8 +47,8 @@ SEARCH_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
-class SupportVectorSearch(PriceSearch):
-    """What SVCCV and SVRCV share: everything but the machines."""
+class SupportVectorSearch(Search):
+    """What SVCCV and SVRCV share: everything but the kind of machine."""
 
     Cs: Any
     gammas: Any
@@ -80,14 +79,14 @@ class SupportVectorSearch(PriceSearch):
         given_gammas = check_grid("gammas", self.gammas, type(self).__name__)
         machine = self._machine()
         task = self._task(machine, X, y, sample_weight)
-        Cs = logarithmic(*_PRICES, given_Cs) if isinstance(given_Cs, int) else given_Cs
-        gammas = self._widths(task, given_gammas)
+        Cs = log_grid(*_C_RANGE, given_Cs) if isinstance(given_Cs, int) else given_Cs
+        gammas = self._gammas(task, given_gammas)
         folds = folds_of(
             self.cv, task.training.X, task.target, task.weight, groups,
             classifier=isinstance(self, ClassifierMixin),
         )  # fmt: skip
-        judge = self._judge(task, folds, (len(Cs), len(gammas)))
-        cells, search = search_cells(self, task, Cs, gammas, folds, judge)
+        fold_scorer = self._fold_scorer(task, folds, (len(Cs), len(gammas)))
+        cells, search = search_cells(self, task, Cs, gammas, folds, fold_scorer)
         self._warn_unless_converged(cells)
         chosen = cells.best("1se" if self.refit == "1se" else "best")
         found = cells.findings(*chosen) | {"paths_": search.paths}
@@ -121,20 +120,20 @@ class SupportVectorSearch(PriceSearch):
         """The rows as points of the kernel."""
 
     @abstractmethod
-    def _judge(self, task: Any, folds: list[Fold], shape: tuple[int, int]) -> Judge:
+    def _fold_scorer(self, task: Any, folds: list[Fold], shape: tuple[int, int]) -> FoldScorer:
         """The object that scores the machines of a fold on its held-out rows."""
 
     @abstractmethod
     def _target_attributes(self, task: Any) -> dict[str, Any]:
         """Fitted attributes that depend on y, such as `classes_`."""
 
-    def _widths(self, task: SvmTask, given: np.ndarray | int) -> np.ndarray:
+    def _gammas(self, task: SvmTask, given: np.ndarray | int) -> np.ndarray:
         if not has_width(self.kernel):
             return np.array([np.nan])
         if isinstance(given, int):
             widths = tuned_widths(self.kernel)
-            grid = np.ones(1) if widths is None else logarithmic(*widths, given)
-            return usual_gamma(task) * grid
+            grid = np.ones(1) if widths is None else log_grid(*widths, given)
+            return default_gamma(task) * grid
         return given
 
     def _warn_unless_converged(self, cells: Cells) -> None:
@@ -142,9 +141,9 @@ class SupportVectorSearch(PriceSearch):
         if is_short.any():
             violation = cells.proofs["kkt_violation"].max()
             warnings.warn(
-                f"The machines of {is_short.sum()} of {is_short.size} cells stopped short of the "
-                f"tolerance (largest KKT violation {violation:.3g}, tol={self.tol:g}):"
-                " they are marked 'broken off' in cv_results_['ending']. Scale the features, "
+                f"In {is_short.sum()} of {is_short.size} cells the solver stopped before it "
+                f"reached the tolerance (largest KKT violation {violation:.3g}, tol={self.tol:g}): "
+                "they are marked 'broken off' in cv_results_['ending']. Scale the features, "
                 "leave out the largest Cs, or raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -160,48 +159,48 @@ def _has_probabilities(model: Any) -> bool:
 class SVCCV(ClassifierSearch, SupportVectorSearch):
     """Support vector classifier whose C and gamma are chosen by cross-validation.
 
-    The whole grid is one computation. Inner products are taken once, for all folds, C and gamma; a
+    The grid is one computation. Inner products are computed once, for all folds, C and gamma; a
     machine starts from that of the next smaller C; folds and gammas are spread over the cores. Each
-    machine is solved to `tol` all the same: a cell is what `SVC` would have found.
+    machine is still solved to `tol`: a cell is what `SVC` would have found.
 
     Parameters
     ----------
     Cs : int or array-like, default=10
-        Prices to try, or how many from 0.01 to 10000, evenly on a logarithmic scale.
+        Values of C, or how many of them from 0.01 to 10000, evenly on a logarithmic scale.
     gammas : int or array-like, default=10
         Widths of the kernel to try, or how many from 0.001 to 100 times what `gamma="scale"` means
         for the data. Kernels without a gamma have only their C searched.
     cv : int, splitter, iterable or None, default=None
         Folds; None is five, stratified.
     scoring : str, callable or None, default=None
-        A scorer that needs `predict` or `decision_function`. None is the accuracy, in which rows
-        count as they do in fits, class_weight included; "accuracy" leaves class_weight out.
+        A scorer that needs `predict` or `decision_function`. None is the accuracy with the weights
+        of the fits, class_weight included; "accuracy" leaves class_weight out.
     refit : {"best", "1se", True, False}, default="best"
-        What is fitted to all rows in the end: the cell of the best mean score (also True), or the
+        What is fitted to all rows at the end: the cell of the best mean score (also True), or the
         one of the smallest C (then gamma) whose mean is within one standard error of it. False
         fits nothing.
     kernel : str, Kernel or callable, default="rbf"
-        As for `SVC`. Objects and functions bring their own parameters: C alone is searched.
+        As for `SVC`. Objects and functions have their own parameters: only C is searched.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0
         Of the polynomial and sigmoid kernels.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows of each class; "balanced" anew in each fold.
+        Factors on the weights of the rows of each class; "balanced" is computed in each fold.
     multi_class : {"ovo", "ovr"}, default="ovo"
         With more than two classes, one machine for each pair, or one for each class.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Of the machine that is fitted in the end.
+        Of the machine that is fitted at the end.
     break_ties : bool, default=False
-        Of the machine that is fitted in the end.
+        Of the machine that is fitted at the end.
     probability : bool, default=False
-        Whether the machine that is fitted in the end has probabilities.
+        Whether the machine that is fitted at the end has probabilities.
     random_state : int, RandomState, Generator or None, default=0
         For the folds of `probability=True`.
     tol : float, default=1e-3
-        The largest KKT violation that is let pass, of every machine.
+        The largest KKT violation of every machine.
     max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+        The most pair steps for a machine; -1 means a generous limit that grows with the rows.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores. The result does not depend on it.
     verbose : int, default=0
@@ -213,26 +212,26 @@ class SVCCV(ClassifierSearch, SupportVectorSearch):
         Fitted to all rows with the chosen C and gamma.
     best_params_ : dict
     best_score_ : float
-        The mean score over the folds of the chosen cell. As the best of many it is a little too
-        good; for an honest figure, cross-validate the `SVCCV`.
+        The mean score over the folds of the chosen cell. It is the best of many scores, so it is a
+        little too high; for an unbiased score, cross-validate the `SVCCV`.
     best_index_ : int
     C_, gamma_ : float
         The chosen ones.
     cv_results_ : dict
         Columns as those of `GridSearchCV`, and four more: `kkt_violation`, the largest of any
         machine of the cell; `n_steps`; `mean_n_support`; `ending`, which is "unchanged" where the
-        machines are those of the next smaller C to the last bit.
+        machines are bit for bit those of the next smaller C.
     scores_ : ndarray of shape (n_Cs, n_gammas, n_folds)
     Cs_, gammas_ : ndarray
     cells_ : Cells
-        The same as arrays over the grid.
+        The same values as arrays over the grid.
     paths_ : list
         The solutions themselves: `paths_[gamma][fold][machine]` has the dual variables, offsets,
         violations and objectives of all C. Not kept in pickles and files.
     classes_ : ndarray of shape (n_classes,)
     n_splits_ : int
     n_iter_ : ndarray or int
-        Pair steps of the machine that was fitted in the end.
+        Pair steps of the machine that was fitted at the end.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -304,7 +303,7 @@ class SVCCV(ClassifierSearch, SupportVectorSearch):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class, calibrated; the largest is that of `predict`.
+        """The calibrated probability of each class; the largest is that of `predict`.
 
         Parameters
         ----------
@@ -349,11 +348,15 @@ class SVCCV(ClassifierSearch, SupportVectorSearch):
     def _task(self, machine: SVC, X: Any, y: Any, sample_weight: Any) -> ClassifierTask:
         return ClassifierTask.of(machine, X, y, sample_weight)
 
-    def _judge(self, task: ClassifierTask, folds: list[Fold], shape: tuple[int, int]) -> Judge:
+    def _fold_scorer(
+        self, task: ClassifierTask, folds: list[Fold], shape: tuple[int, int]
+    ) -> FoldScorer:
         y = task.classes[np.clip(task.target, 0, len(task.classes) - 1)]
-        rows = HeldOutRows(task.training.X, y, task.weight, task.position, folds)
+        rows = ScoredRows(task.training.X, y, task.weight, task.position, folds)
         factors = np.array([task.factors(fold) for fold in folds])
-        return ClassifierJudge(rows, shape, self.scoring, task.classes, factors, task.one_vs_one)
+        return ClassifierFoldScorer(
+            rows, shape, self.scoring, task.classes, factors, task.one_vs_one
+        )
 
     def _target_attributes(self, task: ClassifierTask) -> dict[str, Any]:
         return {"classes_": task.classes}
@@ -362,12 +365,12 @@ class SVCCV(ClassifierSearch, SupportVectorSearch):
 class SVRCV(RegressorMixin, SupportVectorSearch):
     """Support vector regression whose C and gamma are chosen by cross-validation.
 
-    The whole grid is one computation; see `SVCCV`.
+    The grid is one computation; see `SVCCV`.
 
     Parameters
     ----------
     Cs : int or array-like, default=10
-        Prices to try, or how many from 0.01 to 10000, evenly on a logarithmic scale.
+        Values of C, or how many of them from 0.01 to 10000, evenly on a logarithmic scale.
     gammas : int or array-like, default=10
         Widths of the kernel to try, or how many from 0.001 to 100 times what `gamma="scale"` means
         for the data. Kernels without a gamma have only their C searched.
@@ -378,19 +381,19 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
     scoring : str, callable or None, default=None
         None is the coefficient of determination.
     refit : {"best", "1se", True, False}, default="best"
-        What is fitted to all rows in the end: the cell of the best mean score (also True), or the
+        What is fitted to all rows at the end: the cell of the best mean score (also True), or the
         one of the smallest C (then gamma) whose mean is within one standard error of it. False
         fits nothing.
     kernel : str, Kernel or callable, default="rbf"
-        As for `SVR`. Objects and functions bring their own parameters: C alone is searched.
+        As for `SVR`. Objects and functions have their own parameters: only C is searched.
     degree : int, default=3
         Of the polynomial kernel.
     coef0 : float, default=0
         Of the polynomial and sigmoid kernels.
     tol : float, default=1e-3
-        The largest KKT violation that is let pass, of every machine.
+        The largest KKT violation of every machine.
     max_iter : int, default=-1
-        Most pair steps a machine; -1 means a budget that no sane problem uses up.
+        The most pair steps for a machine; -1 means a generous limit that grows with the rows.
     n_jobs : int or None, default=None
         Threads; None means all permitted cores. The result does not depend on it.
     verbose : int, default=0
@@ -412,12 +415,12 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
     scores_ : ndarray of shape (n_Cs, n_gammas, n_folds)
     Cs_, gammas_ : ndarray
     cells_ : Cells
-        The same as arrays over the grid.
+        The same values as arrays over the grid.
     paths_ : list
         The solutions themselves: `paths_[gamma][fold][0]`. Not kept in pickles and files.
     n_splits_ : int
     n_iter_ : ndarray or int
-        Pair steps of the machine that was fitted in the end.
+        Pair steps of the machine that was fitted at the end.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -481,9 +484,11 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
     def _task(self, machine: SVR, X: Any, y: Any, sample_weight: Any) -> RegressorTask:
         return RegressorTask.of(machine, X, y, sample_weight)
 
-    def _judge(self, task: RegressorTask, folds: list[Fold], shape: tuple[int, int]) -> Judge:
-        rows = HeldOutRows(task.training.X, task.target, task.weight, task.position, folds)
-        return RegressorJudge(rows, shape, self.scoring, task.scale)
+    def _fold_scorer(
+        self, task: RegressorTask, folds: list[Fold], shape: tuple[int, int]
+    ) -> FoldScorer:
+        rows = ScoredRows(task.training.X, task.target, task.weight, task.position, folds)
+        return RegressorFoldScorer(rows, shape, self.scoring, task.scale)
 
     def _target_attributes(self, task: RegressorTask) -> dict[str, Any]:
         return {}

@@ -1,4 +1,4 @@
-"""The sequence of kernel machines over C, each found from the one before."""
+"""svm_path: kernel machines of ascending C, each started from the one before."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from margrove._runtime import drive, resolve_n_jobs, single_threaded_blas
 from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm import SVC, SVR, FitRecord, epsilon_svr
 from margrove.select.held_out import Fold
+from margrove.select.machines.c_search import check_grid, log_grid
 from margrove.select.machines.gram_series import GramSeries
-from margrove.select.machines.grids import check_grid, logarithmic
 from margrove.select.machines.machine_paths import (
     FoldMachine,
     FoldPaths,
@@ -26,24 +26,24 @@ from margrove.select.machines.svm_problems import ClassifierTask, RegressorTask,
 
 __all__ = ["SvmPath", "SvmPathPoint", "svm_path"]
 
-_PRICES = (-2.0, 4.0)
+_C_RANGE = (-2.0, 4.0)
 
 
 @dataclass(frozen=True)
 class SvmPathPoint:
-    """The machines at one price, summed up.
+    """Figures of the machines at one C.
 
     Attributes
     ----------
     C : float
     n_support : int
-        Support vectors: rows of the training set, or groups of alike ones, that some machine needs.
+        Support vectors of any machine; equal rows of the training set count once.
     n_bounded : int
-        Those of them that are at their bound in some machine: inside the margin, or wrong.
+        Support vectors at their upper bound in some machine: inside the margin, or misclassified.
     margin : float
-        Width of the margin, 2 / ||w||; the narrowest where there are several machines.
+        Width of the margin, 2 / ||w||; of several machines, the narrowest.
     objective : float
-        Dual objective, to be minimised; the sum where there are several machines.
+        Dual objective, to be minimised; of several machines, the sum.
     violation : float
         The largest KKT violation.
     n_steps : int
@@ -61,7 +61,7 @@ class SvmPathPoint:
 
 @dataclass(frozen=True)
 class SvmPath:
-    """Machines of ascending C: figures of each as `points`, and each as a fitted estimator.
+    """Machines of ascending C: their figures in `points`, and each as a fitted estimator.
 
     Attributes
     ----------
@@ -78,12 +78,12 @@ class SvmPath:
         return len(self.points)
 
     def machine(self, number: int) -> Any:
-        """One of them as a fitted `SVC` or `SVR`, with its certificate.
+        """One machine as a fitted `SVC` or `SVR`, with its certificate.
 
         Parameters
         ----------
         number : int
-            Of the point, from 0.
+            The index of the point, from 0.
 
         Returns
         -------
@@ -92,13 +92,13 @@ class SvmPath:
         point = self.points[number]
         model = clone(self._estimator).set_params(C=point.C)
         number = range(len(self))[number]
-        learn: Any = _learnt_classes if isinstance(self._task, ClassifierTask) else _learnt_values
-        model._commit(learn(model, self._task, self._paths, number, self._given))
+        of: Any = _classifier_state if isinstance(self._task, ClassifierTask) else _regressor_state
+        model._commit(of(model, self._task, self._paths, number, self._given))
         return model
 
     def frame(self) -> Any:
         """The points as a pandas DataFrame, one row each."""
-        names = [own.name for own in fields(SvmPathPoint)]
+        names = [column.name for column in fields(SvmPathPoint)]
         return data_frame({name: [getattr(p, name) for p in self.points] for name in names})
 
     def plot(self, axes: Any = None) -> Any:
@@ -111,17 +111,17 @@ class SvmPath:
 def svm_path(
     estimator: SVC | SVR, X: Any, y: Any, Cs: Any = 20, sample_weight: Any = None
 ) -> SvmPath:
-    """Kernel machines for ascending prices C, each started from the one before.
+    """Fit kernel machines for ascending C, each started from the one before.
 
     Each is solved to the estimator's `tol`, as if it had been fitted alone.
 
     Parameters
     ----------
     estimator : SVC or SVR
-        Its other parameters hold for all machines; it is left as it is.
+        Its other parameters hold for all machines. It is not changed.
     X, y, sample_weight : as for `fit`
     Cs : int or array-like, default=20
-        Prices, or how many from 0.01 to 10000, evenly on a logarithmic scale.
+        Values of C, or how many of them from 0.01 to 10000, evenly on a logarithmic scale.
 
     Returns
     -------
@@ -140,35 +140,35 @@ def svm_path(
     """
     if not isinstance(estimator, (SVC, SVR)):
         raise TypeError(
-            f"svm_path is for SVC and SVR. Got {type(estimator).__name__}; for LinearSVC and "
-            "LinearSVR there is linear_path."
+            f"estimator must be an SVC or SVR. Got {type(estimator).__name__}: for LinearSVC and "
+            "LinearSVR, use linear_path."
         )
     if not estimator.fit_intercept:
-        raise ValueError("svm_path is for machines with a bias. Use fit_intercept=True.")
+        raise ValueError("svm_path needs a machine with an intercept. Use fit_intercept=True.")
     estimator._check_parameters()
     given = check_grid("Cs", Cs, "svm_path")
-    prices = logarithmic(*_PRICES, given) if isinstance(given, int) else given
+    C_values = log_grid(*_C_RANGE, given) if isinstance(given, int) else given
     task: SvmTask
     if isinstance(estimator, SVC):
         task = ClassifierTask.of(estimator, X, y, sample_weight)
     else:
         task = RegressorTask.of(estimator, X, y, sample_weight)
-    paths = _followed(estimator, task, prices)
-    points = tuple(_point(paths, number, float(C)) for number, C in enumerate(prices))
+    paths = _follow_paths(estimator, task, C_values)
+    points = tuple(_point(paths, number, float(C)) for number, C in enumerate(C_values))
     return SvmPath(points, clone(estimator), (X, y, sample_weight), task, paths)
 
 
-def _followed(estimator: Any, task: SvmTask, prices: np.ndarray) -> list[MachinePath]:
+def _follow_paths(estimator: Any, task: SvmTask, C_values: np.ndarray) -> list[MachinePath]:
     """The path of every machine, fitted to all rows."""
-    everyone = np.flatnonzero(task.weight > 0)
-    fold = Fold(everyone, everyone[:0])
+    all_rows = np.flatnonzero(task.weight > 0)
+    fold = Fold(all_rows, all_rows[:0])
     found: list[MachinePath] = []
 
     def keep(kernel: int, fold: int, K: np.ndarray, paths: FoldPaths) -> None:
         found.extend(path for path in paths if path is not None)
 
     n_threads = resolve_n_jobs(estimator.n_jobs, unset="all")
-    rule = PathRule(prices, float(estimator.tol), int(estimator.max_iter))
+    rule = PathRule(C_values, float(estimator.tol), int(estimator.max_iter))
     with single_threaded_blas():
         kernels = [task.training.kernel]
         series = GramSeries(kernels, task.training.points, n_loans=1, n_threads=n_threads)
@@ -183,9 +183,10 @@ def _point(paths: list[MachinePath], number: int, C: float) -> SvmPathPoint:
         machine = path.machine
         alpha = path.alphas[[number]].toarray()[0]
         points = np.concatenate([np.arange(run.start, run.stop) for run in machine.runs])
-        own = points[machine.rows]
-        supports.update(own[alpha > 0].tolist())
-        bounded.update(own[alpha >= C * machine.weight * (1 - 1e-12)].tolist())
+        point_of_variable = points[machine.rows]
+        supports.update(point_of_variable[alpha > 0].tolist())
+        is_bounded = alpha >= C * machine.weight * (1 - 1e-12)
+        bounded.update(point_of_variable[is_bounded].tolist())
         norms.append(2.0 * (path.objectives[number] - float(machine.p @ alpha)))
     largest = max(0.0, *norms)
     return SvmPathPoint(
@@ -211,15 +212,15 @@ def _result(path: MachinePath, number: int) -> SolverResult:
     )
 
 
-def _learnt_classes(
+def _classifier_state(
     model: SVC,
     task: ClassifierTask,
     paths: list[MachinePath],
     number: int,
     given: tuple[Any, Any, Any],
 ) -> dict[str, Any]:
-    everyone = Fold(np.flatnonzero(task.weight > 0), np.empty(0, dtype=np.int64))
-    labels = TrainingLabels(task.target, task.classes, task.weight, task.factors(everyone))
+    all_rows = Fold(np.flatnonzero(task.weight > 0), np.empty(0, dtype=np.int64))
+    labels = TrainingLabels(task.target, task.classes, task.weight, task.factors(all_rows))
     codes = np.repeat(np.arange(len(task.classes)), np.diff(task.edges))
     training = task.training
     bounds = model._bounds_of(training, labels.counted(training.form)[training.order])
@@ -232,7 +233,7 @@ def _learnt_classes(
     return task.attributes | learnt | {"_record": record}
 
 
-def _learnt_values(
+def _regressor_state(
     model: SVR,
     task: RegressorTask,
     paths: list[MachinePath],

@@ -1,4 +1,4 @@
-"""Training sets of kernel machines as points, folds of weights, and machines over them."""
+"""A training set and its folds as dual problems of kernel machines."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ __all__ = ["ClassifierTask", "RegressorTask", "SvmTask"]
 
 @dataclass(frozen=True)
 class SvmTask:
-    """What is searched on: distinct rows as points of a kernel, and the way to them.
+    """The rows of a search as distinct points of a kernel.
 
-    training  of all rows, with the kernel as `gamma="scale"` means it
-    target    (n,) of each row: its code, or its value
-    weight    float64 (n,) as given
-    position  int64 (n,) the point of each row; -1 for rows of weight zero
+    training    the training set of all rows; its kernel has the gamma of `gamma="scale"`
+    target      (n,) the class code or the value of each row
+    weight      float64 (n,) as given
+    position    int64 (n,) the point of each row; -1 for rows of weight zero
+    attributes  fitted attributes that come from X, such as `n_features_in_`
     """
 
     training: TrainingSet
@@ -49,11 +50,11 @@ class SvmTask:
     attributes: dict[str, Any]
 
     def machines(self, fold: Fold) -> list[FoldMachine | None]:
-        """The dual problems of one fold; None for what it has no rows for."""
+        """The dual problems of one fold; None where the fold has rows of one side only."""
         raise NotImplementedError
 
     def _weights(self, rows: np.ndarray, counted: np.ndarray) -> np.ndarray:
-        """What each point counts in the training part of a fold."""
+        """The weight of each point among the training rows of a fold, float64 (n_points,)."""
         n_points = len(self.training.points)
         sums: np.ndarray = np.bincount(self.position[rows], counted, n_points)
         if isinstance(self.training.kernel, Linear):  # see SupportVectorMachine._bounds
@@ -63,7 +64,7 @@ class SvmTask:
 
 @dataclass(frozen=True)
 class ClassifierTask(SvmTask):
-    """Points stand class after class; `edges` are where each begins."""
+    """Points are sorted by class; class k has the points from `edges[k]` to `edges[k + 1]`."""
 
     classes: np.ndarray
     edges: np.ndarray
@@ -97,13 +98,13 @@ class ClassifierTask(SvmTask):
         return [self._machine(weight, *sides) for sides in self._sides()]
 
     def factors(self, fold: Fold) -> np.ndarray:
-        """What class_weight puts on each class, by the rows that a fold learns from."""
+        """The factor of class_weight for each class, from the training rows of a fold."""
         codes, weight = self.target[fold.train], self.weight[fold.train]
         present, names = np.unique(codes), self.classes[codes]
         if len(present) < 2:
             raise InvalidDataError(
-                f"A fold of cv has only rows of class {self.classes[present].tolist()} to learn "
-                "from, and at least 2 classes are needed. Use fewer folds, or StratifiedKFold."
+                f"A fold of cv has only rows of class {self.classes[present].tolist()} to train "
+                "on, and at least 2 classes are needed. Use fewer folds, or StratifiedKFold."
             )
         factors = np.ones(len(self.classes))  # also of classes that only the held-out rows have
         labels = check_training_labels(names, weight, self.class_weight, len(names))
@@ -111,14 +112,14 @@ class ClassifierTask(SvmTask):
         return factors
 
     def _sides(self) -> list[tuple[tuple[slice, ...], slice]]:
-        """The runs of points of each machine, and its positive side."""
+        """For each machine, its points as slices, and the slice of its positive class."""
         runs = [slice(a, b) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
-        everyone = (slice(0, int(self.edges[-1])),)
+        all_points = (slice(0, int(self.edges[-1])),)
         if len(runs) == 2:
-            return [(everyone, runs[1])]
+            return [(all_points, runs[1])]
         if self.one_vs_one:
             return [((runs[i], runs[j]), runs[i]) for i, j in pairs_of(len(runs))]
-        return [(everyone, own) for own in runs]
+        return [(all_points, run) for run in runs]
 
     def _machine(
         self, weight: np.ndarray, runs: tuple[slice, ...], positive: slice
@@ -128,12 +129,12 @@ class ClassifierTask(SvmTask):
         rows = np.flatnonzero(weight[points] > 0)
         if np.unique(signs[rows]).size < 2:
             return None
-        return _without_price(c_svc(signs[rows], weight[points[rows]]), runs, rows)
+        return _in_units_of_c(c_svc(signs[rows], weight[points[rows]]), runs, rows)
 
 
 @dataclass(frozen=True)
 class RegressorTask(SvmTask):
-    """Targets are learnt as `scale` puts them."""
+    """Machines are fitted to targets that `scale` has centred and scaled."""
 
     scale: TargetScale
     epsilon: float
@@ -161,15 +162,17 @@ class RegressorTask(SvmTask):
         rows = np.flatnonzero(weight > 0)
         targets = self.scale.apply(self.target[self.training.rows[rows]])
         problem = epsilon_svr(targets, weight[rows], self.epsilon * self.scale.factor)
-        everyone = (slice(0, len(self.training.points)),)
-        return [_without_price(problem, everyone, np.concatenate([rows, rows]))]
+        all_points = (slice(0, len(self.training.points)),)
+        return [_in_units_of_c(problem, all_points, np.concatenate([rows, rows]))]
 
 
-def _without_price(problem: DualProblem, runs: Sequence[slice], rows: np.ndarray) -> FoldMachine:
+def _in_units_of_c(problem: DualProblem, runs: Sequence[slice], rows: np.ndarray) -> FoldMachine:
+    """A problem with C = 1, whose upper bounds are in units of C."""
     return FoldMachine(tuple(runs), rows, problem.y, problem.p, problem.u)
 
 
 def _positions(training: TrainingSet) -> np.ndarray:
+    """The point of each row, int64 (n,); -1 for rows of weight zero."""
     place = np.empty(len(training.order), dtype=np.int64)
     place[training.order] = np.arange(len(training.order))
     group = training.form.group_of

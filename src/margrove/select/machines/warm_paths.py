@@ -1,4 +1,4 @@
-"""Machines over C by warm starts, fold by fold: for those that have no path of their own."""
+"""Linear machines of ascending C by warm starts, fold by fold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["LinearGrid", "SpreadWarmPaths", "WarmPaths", "warm_paths"]
 
 @dataclass(frozen=True)
 class LinearGrid:
-    """A linear machine, and what each of its C is fitted to and judged by."""
+    """A linear machine, the values of C, and the rows, folds and scorer that compare them."""
 
     machine: Any
     X: Any
@@ -39,7 +39,7 @@ class LinearGrid:
 
 
 def warm_paths(grid: LinearGrid, estimator: Any, n_threads: int) -> WarmPaths:
-    """The paths of all folds, as tasks if the estimator's fit is to be made of such."""
+    """The paths of all folds, in worker processes if the settings of the estimator ask for it."""
     if len(grid.folds) > 1 and tasks_wanted(estimator):
         return SpreadWarmPaths(grid, workers_wanted(estimator.n_jobs))
     return WarmPaths(grid, n_threads)
@@ -78,24 +78,24 @@ class WarmPaths:
         return []
 
     def advance(self, work: float) -> float:
-        """Let every thread go on with some folds for one slice, by at least one machine each."""
-        behind = [k for k, done in enumerate(self._done) if done < len(self._Cs)]
-        at_hand = behind[: self._n_threads]
+        """Let every thread fit machines of a fold for one slice, at least one machine each."""
+        unfinished = [k for k, done in enumerate(self._done) if done < len(self._Cs)]
+        folds = unfinished[: self._n_threads]
         deadline = time.monotonic() + SLICE_SECONDS
 
         def follow(place: int) -> None:
             with unwatched():
-                fold = at_hand[place]
+                fold = folds[place]
                 while self._done[fold] < len(self._Cs):
                     self._next(fold)
                     if time.monotonic() > deadline:
                         return
 
-        run_tiles(follow, len(at_hand), self._n_threads)
+        run_tiles(follow, len(folds), self._n_threads)
         return work
 
     def _next(self, fold: int) -> None:
-        """Fit and judge one machine more of a fold."""
+        """Fit and score the next machine of a fold."""
         c, model = self._done[fold], self._models[fold]
         X, y, all_weights = self._grid.X, self._grid.y, self._grid.weight
         train, test = self._folds[fold].train, self._folds[fold].test
@@ -127,32 +127,32 @@ class WarmPaths:
 
 
 class SpreadWarmPaths(WarmPaths):
-    """The same with a fold for each task of other processes."""
+    """`WarmPaths` with one task of a worker process for each fold."""
 
     def __init__(self, grid: LinearGrid, n_workers: int) -> None:
         super().__init__(grid, 1)
         self._n_workers = n_workers
-        self._coming: Iterator[dict[str, np.ndarray]] | None = None
+        self._results: Iterator[dict[str, np.ndarray]] | None = None
 
     def advance(self, work: float) -> float:
         """Wait for the next fold to be done."""
-        if self._coming is None:
+        if self._results is None:
             calls = [(fold,) for fold in range(len(self._folds))]
-            self._coming = spread(_fold_path, self._grid, calls, self._n_workers)
+            self._results = spread(_fold_path, self._grid, calls, self._n_workers)
         fold = self._done.index(0)
-        for name, own in next(self._coming).items():
-            getattr(self, name)[:, :, fold] = own
+        for name, values in next(self._results).items():
+            getattr(self, name)[:, :, fold] = values
         self._done[fold] = len(self._Cs)
         return work
 
 
-_FOUND = ("_scores", "_gaps", "_n_iter", "_fit_seconds", "_score_seconds")
+_FOLD_FIGURES = ("_scores", "_gaps", "_n_iter", "_fit_seconds", "_score_seconds")
 
 
 def _fold_path(grid: LinearGrid, fold: int) -> dict[str, np.ndarray]:
-    """What a task does: the figures of a fold for each C."""
+    """The figures of one fold, each of shape (n_C, 1), computed in a worker process."""
     with single_threaded_blas():
         paths = WarmPaths(replace(grid, folds=[grid.folds[fold]]), 1)
         while not paths.finished:
             paths.advance(0.0)
-    return {name: getattr(paths, name)[:, :, 0] for name in _FOUND}
+    return {name: getattr(paths, name)[:, :, 0] for name in _FOLD_FIGURES}

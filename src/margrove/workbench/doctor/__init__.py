@@ -1,12 +1,12 @@
-"""The doctor: what is wrong with a table, and what fits to it will cost.
+"""The doctor: checks of a table before learning, and estimates of the cost of fits.
 
-checks/           what can be wrong with columns, labels, rows and targets
-column_figures    figures of all columns of a table at once
-costs/            what a fit will cost, from a few small fits
-diagnosis         the doctor: what is wrong with a table
-examined_data     what the doctor's checks look at: table, target, and needs of the estimator
-examined_target   the target as the doctor sees it: classes or numbers, and which rows have one
-findings          what the doctor can find: a closed list of kinds, and one finding as a value
+diagnosis         doctor, and its result, the Diagnosis
+findings          Finding: one problem; KINDS, the list of all kinds of problems
+checks/           checks of columns, labels, rows and targets
+costs/            estimates of the time and memory of a fit, from a few small fits
+examined_data     ExaminedData: what the checks get; the needs of an estimator
+examined_target   ExaminedTarget: classes or numbers, and which rows have a target
+column_figures    missing values, distinct values, means and spreads of all columns
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Figures of all columns of a table at once: what is missing, how many values, how far apart."""
+"""Figures of all columns of a table: missing values, distinct values, means and spreads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["ColumnFigures", "figures_of"]
 
 @dataclass(frozen=True)
 class ColumnFigures:
-    """Arrays (d,); all but the first two are of the finite values.
+    """Arrays (d,), one entry for each column; all but the first two are about finite values.
 
-    missing, infinite   cells
-    distinct            different values
-    commonest           rows of the most frequent value
-    low, high           NaN where there is no value
-    mean, std
+    missing, infinite   number of such cells
+    distinct            number of different values
+    commonest           number of rows with the most frequent value
+    low, high           smallest and largest value, NaN if there is none
+    mean, std           mean and standard deviation
     is_whole            whether all values are integers
     """
 
@@ -35,52 +35,52 @@ class ColumnFigures:
     is_whole: np.ndarray
 
     @classmethod
-    def joined(cls, parts: list[ColumnFigures]) -> ColumnFigures:
+    def joined(cls, blocks: list[ColumnFigures]) -> ColumnFigures:
         names = list(cls.__dataclass_fields__)
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return cls(*(np.concatenate([getattr(block, name) for block in blocks]) for name in names))
 
 
 def figures_of(table: CodedTable) -> ColumnFigures:
-    """Figures of each column; one sort a column, nothing else takes time."""
+    """The figures of each column. The time is that of sorting each column once."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of columns without values
+        warnings.simplefilter("ignore")  # about columns without values
         if table.is_sparse:
             return _of_sparse(table)
         if not table.n_columns or not table.n_rows:
-            return _of_nothing(table.n_columns)
+            return _without_values(table.n_columns)
         return ColumnFigures.joined([_of_block(block) for _, block in table.blocks()])
 
 
-def _of_nothing(d: int) -> ColumnFigures:
+def _without_values(d: int) -> ColumnFigures:
     zeros, none = np.zeros(d, np.int64), np.full(d, np.nan)
     return ColumnFigures(zeros, zeros, zeros, zeros, none, none, none, none, zeros > 0)
 
 
 def _of_block(V: np.ndarray) -> ColumnFigures:
-    """V float64 (k, n), one column a row."""
+    """The figures of k columns, the rows of V float64 (k, n)."""
     k, n = V.shape
     missing = np.isnan(V).sum(axis=1)
     is_finite = np.isfinite(V)
-    there = is_finite.sum(axis=1)
-    S = np.sort(V if there.min() == n else np.where(is_finite, V, np.nan), axis=1)  # NaN last
+    n_values = is_finite.sum(axis=1)
+    S = np.sort(V if n_values.min() == n else np.where(is_finite, V, np.nan), axis=1)  # NaN last
     begins = np.ones((k, n), dtype=bool)
     begins[:, 1:] = S[:, 1:] != S[:, :-1]
-    distinct = begins.sum(axis=1) - (n - there)  # each NaN differs from the next
+    distinct = begins.sum(axis=1) - (n - n_values)  # each NaN differs from the next
     starts = np.flatnonzero(begins)
     lengths = np.diff(np.append(starts, k * n))
     first_of_row = np.searchsorted(starts, np.arange(k) * n)
-    commonest = np.where(there > 0, np.maximum.reduceat(lengths, first_of_row), 0)
-    low = np.where(there > 0, S[:, 0], np.nan)
-    high = np.where(there > 0, S[np.arange(k), np.maximum(there - 1, 0)], np.nan)
+    commonest = np.where(n_values > 0, np.maximum.reduceat(lengths, first_of_row), 0)
+    low = np.where(n_values > 0, S[:, 0], np.nan)
+    high = np.where(n_values > 0, S[np.arange(k), np.maximum(n_values - 1, 0)], np.nan)
     mean, std = _moments(S, low, high)
-    is_whole = (there > 0) & ((np.floor(S) == S) | np.isnan(S)).all(axis=1)
+    is_whole = (n_values > 0) & ((np.floor(S) == S) | np.isnan(S)).all(axis=1)
     return ColumnFigures(
-        missing, n - there - missing, distinct, commonest, low, high, mean, std, is_whole
+        missing, n - n_values - missing, distinct, commonest, low, high, mean, std, is_whole
     )
 
 
 def _moments(S: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation, in units in which nothing overflows."""
+    """Mean and standard deviation, scaled by the largest value so that nothing overflows."""
     unit = np.maximum(np.abs(low), np.abs(high))
     unit = np.where(unit > 0, unit, 1.0)[:, None]
     scaled = S / unit
@@ -88,7 +88,7 @@ def _moments(S: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarr
 
 
 def _of_sparse(table: CodedTable) -> ColumnFigures:
-    """From the stored entries; all others are zero."""
+    """The figures of sparse columns, from their stored entries; all other cells are zero."""
     X = table.X.tocsc()
     n, d = X.shape
     column = np.repeat(np.arange(d), np.diff(X.indptr))
@@ -111,10 +111,12 @@ def _of_sparse(table: CodedTable) -> ColumnFigures:
     low, high = np.where(zeros > 0, 0.0, np.inf), np.where(zeros > 0, 0.0, -np.inf)
     np.minimum.at(low, column, data)
     np.maximum.at(high, column, data)
-    there = stored + zeros
-    mean, std = _sparse_moments(column, data, there, zeros, np.maximum(np.abs(low), np.abs(high)))
+    n_values = stored + zeros
+    mean, std = _sparse_moments(
+        column, data, n_values, zeros, np.maximum(np.abs(low), np.abs(high))
+    )
     fractions = np.bincount(column[data != np.floor(data)], minlength=d)
-    has_values = there > 0
+    has_values = n_values > 0
     return ColumnFigures(
         missing,
         infinite,
@@ -129,12 +131,12 @@ def _of_sparse(table: CodedTable) -> ColumnFigures:
 
 
 def _sparse_moments(
-    column: np.ndarray, data: np.ndarray, there: np.ndarray, zeros: np.ndarray, unit: np.ndarray
+    column: np.ndarray, data: np.ndarray, n_values: np.ndarray, zeros: np.ndarray, unit: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    d = len(there)
+    d = len(n_values)
     unit = np.where(np.isfinite(unit) & (unit > 0), unit, 1.0)
     scaled = data / unit[column]
-    mean = np.bincount(column, weights=scaled, minlength=d) / there
-    off = np.bincount(column, weights=(scaled - mean[column]) ** 2, minlength=d)
-    std = np.sqrt((off + zeros * mean**2) / there)
+    mean = np.bincount(column, weights=scaled, minlength=d) / n_values
+    squares = np.bincount(column, weights=(scaled - mean[column]) ** 2, minlength=d)
+    std = np.sqrt((squares + zeros * mean**2) / n_values)
     return mean * unit, std * unit

@@ -1,4 +1,4 @@
-"""The doctor: what is wrong with a table, and what a fit costs, before anything is learnt."""
+"""The doctor: checks a table before learning, and estimates the cost of fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data import CodedTable, code_table, data_frame
+from margrove._data import CodedTable, code_table, count_rows, data_frame
 from margrove.workbench.doctor.checks import (
     COLUMN_CHECKS,
     COPY_CHECKS,
@@ -23,18 +23,18 @@ from margrove.workbench.doctor.checks import (
 )
 from margrove.workbench.doctor.column_figures import figures_of
 from margrove.workbench.doctor.costs import CostEstimate, cost_table
-from margrove.workbench.doctor.examined_data import Patient, final_step, needs_of
+from margrove.workbench.doctor.examined_data import ExaminedData, final_step, needs_of
 from margrove.workbench.doctor.examined_target import ExaminedTarget, Task, examined_target
 from margrove.workbench.doctor.findings import SEVERITIES, Finding, by_severity
 
 __all__ = ["Diagnosis", "doctor"]
 
-_MOST_CELLS = 10_000_000
-_MOST_SPARSE_ENTRIES = 5_000_000
-_MOST_PREPARED_ROWS = 20_000
+_MAX_CELLS = 10_000_000
+_MAX_SPARSE_ENTRIES = 5_000_000
+_MAX_PREPARED_ROWS = 20_000
 _TEXT_WIDTH = 96
 
-Check = Callable[[Patient], Iterator[Finding]]
+Check = Callable[[ExaminedData], Iterator[Finding]]
 _CHECKS: tuple[Check, ...] = (
     *COLUMN_CHECKS,
     *COPY_CHECKS,
@@ -46,22 +46,22 @@ _CHECKS: tuple[Check, ...] = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
-    """What the doctor has found.
+    """The result of `doctor`.
 
     Attributes
     ----------
     findings : tuple of Finding
-        The worst first; empty if there is nothing to say.
+        The most severe first; empty if nothing was found.
     estimates : tuple of CostEstimate
-        What fits of all rows are expected to take, the quickest first.
+        Expected time and memory of fits to all rows, the fastest first.
     notes : tuple of str
-        What was not looked at, and why.
+        What was not examined, and why.
     n_rows, n_columns : int
-        Of the table.
+        The size of the table.
     n_examined : int
-        Rows that were looked at: of very large tables, a random sample.
+        Number of rows that were examined; of a very large table, a random sample.
     task : {"classification", "regression"} or None
-        What the target was taken for.
+        The task that was assumed.
     """
 
     findings: tuple[Finding, ...]
@@ -75,7 +75,7 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Whether there is nothing worse than a notice."""
+        """Whether no finding is worse than a notice."""
         return all(finding.severity == "notice" for finding in self.findings)
 
     def of_kind(self, kind: str) -> tuple[Finding, ...]:
@@ -92,29 +92,30 @@ class Diagnosis:
         return tuple(finding for finding in self.findings if finding.kind == kind)
 
     def for_commands(self) -> Diagnosis:
-        """The same for who works with the commands of margrove instead of Python.
+        """The same for users of the command line.
 
-        Ways out name options, and what the commands do by themselves is no more than a notice.
+        Ways out name options of commands, and problems that the commands solve themselves are
+        notices.
 
         Returns
         -------
         Diagnosis
         """
-        findings = by_severity([own.for_commands() for own in self.findings])
+        findings = by_severity([finding.for_commands() for finding in self.findings])
         return replace(self, findings=findings)
 
     def frame(self) -> Any:
-        """The findings as a pandas DataFrame, a row for each.
+        """The findings as a pandas DataFrame, one row each.
 
         Returns
         -------
         pandas.DataFrame
         """
         names = ["severity", "kind", "columns", "rows", "message", "way_out"]
-        return data_frame({name: [getattr(own, name) for own in self.findings] for name in names})
+        return data_frame({name: [getattr(f, name) for f in self.findings] for name in names})
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, as what JSON can hold.
+        """Everything as values that JSON can hold.
 
         Returns
         -------
@@ -135,8 +136,8 @@ class Diagnosis:
     def verdict(self) -> str:
         """How many findings there are of each severity."""
         counts = Counter(finding.severity for finding in self.findings)
-        told = [f"{counts[own]} {_plural(own, counts[own])}" for own in SEVERITIES if counts[own]]
-        return ", ".join(told) if told else "nothing found"
+        texts = [f"{counts[s]} {_plural(s, counts[s])}" for s in SEVERITIES if counts[s]]
+        return ", ".join(texts) if texts else "nothing found"
 
     def __repr__(self) -> str:
         return f"<Diagnosis of {self.n_rows:,} x {self.n_columns:,}: {self.verdict}>"
@@ -180,39 +181,39 @@ def doctor(
     estimate: bool = True,
     probe_seconds: float = 5.0,
 ) -> Diagnosis:
-    """Look a table over before learning from it: what is wrong, and what a fit will cost.
+    """Check a table before learning from it, and estimate the cost of fits.
 
-    Nothing is changed, and nothing is refused that has rows and columns: what estimators would
-    refuse is a finding.
+    Nothing is changed. Any table with rows and columns is accepted: data that estimators would
+    refuse is reported as a finding.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         Numbers, labels, dates, missing values, anything.
     y : array-like of shape (n_samples,), optional
-        Classes or numbers. Without it only X is looked at.
+        Classes or numbers. Without it, only X is examined.
     estimator : estimator, optional
-        Report what matters to this one, and estimate its cost. Of a pipeline the steps before the
-        last are carried out (on 20,000 rows at most), and what they leave is looked at.
+        Report what matters to this estimator, and estimate its cost. For a pipeline, the steps
+        before the last one are run (on at most 20,000 rows), and their output is examined.
     task : {"classification", "regression"}, optional
-        By default what the estimator is for; without one, labels and integers of few different
+        By default, the task of the estimator; without one, labels and integers with few different
         values are classes.
     folds : int, default=5
-        Classes with fewer rows than that cannot be in all folds of a cross-validation.
+        Classes with fewer rows than folds are reported.
     estimate : bool, default=True
-        Whether to estimate time and memory of fits, by probing: small fits of parts of the rows.
+        Whether to estimate time and memory of fits, from small fits to some of the rows (probes).
     probe_seconds : float, default=5.0
-        About how long the probes may take in all, compiling not counted.
+        Approximate time limit of all probes together, without compilation.
 
     Returns
     -------
     Diagnosis
-        With `findings`, `estimates`, `healthy` and `frame()`; as a string a legible report.
+        With `findings`, `estimates`, `healthy` and `frame()`; `print` shows a report.
 
     Notes
     -----
-    Tables of more than ten million cells are looked at in a random sample of the rows (always the
-    same one), with all rows that hold infinity.
+    Of tables with more than ten million cells, a random sample of the rows is examined (always the
+    same one), with the rows that contain infinity.
 
     Examples
     --------
@@ -227,24 +228,23 @@ def doctor(
     <BLANKLINE>
     critical (leak)
       Column 4 is the target under other names: 3 values, one for each class.
-      -> Find out whether it is known before the target is. If it is made from the target or written
-         down after it, drop it.
+      -> Check whether its value is known before the target. If it is computed from the target or
+         recorded after it, drop it.
     """
     _check_arguments(estimator, task, folds, probe_seconds)
     table = code_table(X)
     target = None
     if y is not None:
         target = examined_target(y, table.n_rows, task or _task_of(estimator))
-    rows = _rows_to_look_at(table)
+    rows = _rows_to_examine(table)
     notes = []
     if len(rows) < table.n_rows:
-        notes.append(f"Looked at {len(rows):,} of {table.n_rows:,} rows, drawn at random.")
-    patient, troubles = _admitted(X, y, table, target, estimator, rows, folds)
-    findings = list(troubles)
+        notes.append(f"Examined {len(rows):,} of {table.n_rows:,} rows, drawn at random.")
+    data, findings = _examined(X, y, table, target, estimator, rows, folds)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for check in _CHECKS:
-            findings += check(patient)
+            findings += check(data)
     estimates: tuple[CostEstimate, ...] = ()
     if estimate and target is not None:
         from margrove.workbench.doctor.costs import estimates_for
@@ -293,17 +293,17 @@ def _task_of(estimator: Any) -> Task | None:
             return "classification"
         if is_regressor(final):
             return "regression"
-    except Exception:  # a stranger without tags
+    except Exception:  # an estimator without tags
         return None
     return None
 
 
-def _rows_to_look_at(table: CodedTable) -> np.ndarray:
-    """All, or a sample of a very large table, with all rows that hold infinity."""
+def _rows_to_examine(table: CodedTable) -> np.ndarray:
+    """All rows, or a sample of a very large table, with the rows that contain infinity."""
     n, d = table.n_rows, table.n_columns
-    cells, most = n * d, _MOST_CELLS
+    cells, most = n * d, _MAX_CELLS
     if table.is_sparse:
-        cells, most = int(table.X.nnz), _MOST_SPARSE_ENTRIES
+        cells, most = int(table.X.nnz), _MAX_SPARSE_ENTRIES
     if cells <= most:
         return np.arange(n)
     size = min(n, max(1000, int(most * n / cells)))
@@ -316,7 +316,7 @@ def _rows_to_look_at(table: CodedTable) -> np.ndarray:
     return np.flatnonzero(chosen)
 
 
-def _admitted(
+def _examined(
     X: Any,
     y: Any,
     table: CodedTable,
@@ -324,62 +324,55 @@ def _admitted(
     estimator: Any,
     rows: np.ndarray,
     folds: int,
-) -> tuple[Patient, list[Finding]]:
-    whole = len(rows) == table.n_rows
-    own = table if whole else table.of_rows(rows)
-    own_target = target if target is None or whole else target.of_rows(rows)
-    figures = figures_of(own)
-    needs = needs_of(estimator)
-    prepared, trouble = _after_steps(X, y, own, estimator, rows)
-    same = prepared is own
-    patient = Patient(
-        table=own,
+) -> tuple[ExaminedData, list[Finding]]:
+    """The data of the checks, and a finding if the steps of the pipeline fail."""
+    if len(rows) < table.n_rows:
+        table = table.of_rows(rows)
+        target = None if target is None else target.of_rows(rows)
+    figures = figures_of(table)
+    prepared, findings = _after_steps(X, y, table, estimator, rows)
+    data = ExaminedData(
+        table=table,
         figures=figures,
-        target=own_target,
+        target=target,
         prepared=prepared,
-        prepared_figures=figures if same else figures_of(prepared),
-        needs=needs,
+        prepared_figures=figures if prepared is table else figures_of(prepared),
+        needs=needs_of(estimator),
         folds=int(folds),
         rows=rows,
     )
-    return patient, trouble
+    return data, findings
 
 
 def _after_steps(
     X: Any, y: Any, table: CodedTable, estimator: Any, rows: np.ndarray
 ) -> tuple[CodedTable, list[Finding]]:
-    """What the steps of a pipeline make of a table for the last one."""
+    """The output of the steps of a pipeline before the last one, or a finding if they fail."""
     steps = _steps_before(estimator)
     if steps is None or not table.n_rows or not table.n_columns:
         return table, []
-    if len(rows) > _MOST_PREPARED_ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_PREPARED_ROWS, replace=False))
+    if len(rows) > _MAX_PREPARED_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, _MAX_PREPARED_ROWS, replace=False))
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            part = X if len(rows) == len_of(X) else _safe_indexing(X, rows)
+            sample = X if len(rows) == count_rows(X) else _safe_indexing(X, rows)
             labels = None if y is None else _safe_indexing(y, rows)
-            made = clone(steps).fit_transform(part, labels)
-            return code_table(made), []
-    except Exception as error:  # whatever a step raises is what the user has to know
-        words = " ".join(str(error).split())
+            return code_table(clone(steps).fit_transform(sample, labels)), []
+    except Exception as error:  # reported as a finding, whatever a step raises
+        reason = " ".join(str(error).split())
         return table, [
             Finding(
                 "preparation_fails",
                 "critical",
                 f"The steps before the last one of the pipeline fail: {type(error).__name__}: "
-                f"{words[:300]}",
-                "Mend the pipeline first; what follows is about the table as it was given.",
+                f"{reason[:300]}",
+                "Fix the pipeline first. The other findings are about the table as it was given.",
             )
         ]
-
-
-def len_of(X: Any) -> int:
-    """Rows of anything that has them."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _steps_before(estimator: Any) -> Any:
@@ -397,12 +390,12 @@ def _summary(table: CodedTable, target: ExaminedTarget | None) -> str:
         for kind, word in (("label", "labels"), ("date", "dates"), ("mixed", "mixed types"))
         if counts[kind]
     ]
-    told = f" ({', '.join(others)})" if others else ""
-    text = f"{_counted(table.n_rows, 'row')}, {_counted(table.n_columns, 'column')}{told}"
+    of_other_kinds = f" ({', '.join(others)})" if others else ""
+    text = f"{_counted(table.n_rows, 'row')}, {_counted(table.n_columns, 'column')}{of_other_kinds}"
     if target is None:
         return f"{text}; no target"
     if target.task == "classification":
-        n_classes = int((target.class_counts > 0).sum()) if target.is_there.any() else 0
+        n_classes = int((target.class_counts > 0).sum()) if target.is_known.any() else 0
         what = f"{n_classes:,} class{'es' if n_classes != 1 else ''}"
         return f"{text}; the target has {what}"
     return f"{text}; the target is a number"

@@ -1,4 +1,4 @@
-"""What the doctor's checks look at: table, target, and needs of the estimator."""
+"""The data of the doctor's checks: table, target, and the needs of the estimator."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from margrove._data import CodedTable, ColumnName
 from margrove.workbench.doctor.column_figures import ColumnFigures
 from margrove.workbench.doctor.examined_target import ExaminedTarget
 
-__all__ = ["Needs", "Patient", "final_step", "needs_of"]
+__all__ = ["ExaminedData", "Needs", "final_step", "needs_of"]
 
-_MOST_ROWS_NAMED = 100
+_MAX_ROWS_NAMED = 100
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What an estimator asks of a table; without one, what any of them may ask.
+    """What an estimator needs of a table; without one, what any estimator may need.
 
-    who             its name, "" without one
-    like_scales     whether columns of larger spread weigh more
+    who             name of the estimator, "" without one
+    like_scales     whether columns of larger spread have more influence
     no_gaps         whether it refuses missing values
     only_numbers    whether it refuses labels
     """
@@ -34,12 +34,16 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Patient:
-    """A table, its target, and what is asked of them.
+class ExaminedData:
+    """What the checks get.
 
-    table, figures       as given, or a sample of the rows
-    prepared             what the estimator gets of it, after the steps before it; and its figures
-    rows                 int64 (n,)  the numbers that the rows had when given
+    table, figures       the table as given, or a sample of its rows
+    target               of these rows, or None
+    prepared             the table after the steps of the pipeline before the estimator
+    prepared_figures     figures of that table
+    needs                of the estimator
+    folds                number of folds of a cross-validation
+    rows                 int64 (n,)  the original numbers of the rows
     """
 
     table: CodedTable
@@ -58,12 +62,12 @@ class Patient:
         return tuple(self.prepared.names[j] for j in columns)
 
     def row_numbers(self, rows: np.ndarray) -> tuple[int, ...]:
-        """Some rows by the numbers they had when given."""
-        return tuple(int(i) for i in self.rows[rows[:_MOST_ROWS_NAMED]])
+        """The original numbers of some rows, at most a hundred."""
+        return tuple(int(i) for i in self.rows[rows[:_MAX_ROWS_NAMED]])
 
 
 def final_step(estimator: Any) -> Any:
-    """The estimator that learns: the last step of a pipeline, the estimator of a search."""
+    """The last step of a pipeline, the estimator of a search, or the estimator itself."""
     while True:
         if hasattr(estimator, "steps") and estimator.steps:
             estimator = estimator.steps[-1][1]
@@ -78,7 +82,7 @@ _OF_TREES_BY_DEFAULT = ("AdaBoost", "Bagging")
 
 
 def needs_of(estimator: Any) -> Needs:
-    """What an estimator, or the last step of a pipeline, asks of its table."""
+    """The needs of an estimator, or of the last step of a pipeline."""
     if estimator is None:
         return Needs()
     final = final_step(estimator)
@@ -103,7 +107,7 @@ def _is_of_trees(estimator: Any) -> bool:
 
 
 def _by_tags(estimator: Any) -> tuple[bool, bool]:
-    """Whether it takes missing values, and labels; estimators without tags take both."""
+    """Whether it accepts missing values, and labels; both if it has no tags."""
     from sklearn.utils import get_tags
 
     try:

@@ -1,4 +1,4 @@
-"""What the doctor can find: a closed list of kinds, and one finding as a value."""
+"""Finding: one problem that the doctor found; KINDS, the list of all kinds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Severity = Literal["critical", "warning", "notice"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "notice")
 
 KINDS: dict[str, str] = {
-    # the table as a whole
+    # the table
     "no_data": "No rows, or no columns.",
-    "few_rows": "Fewer rows than the number of columns asks for.",
+    "few_rows": "Too few rows for the number of columns.",
     "preparation_fails": "The steps before the estimator raise an error.",
     "duplicated_names": "Columns of the same name.",
     # columns
@@ -38,60 +38,60 @@ KINDS: dict[str, str] = {
     "id_column": "A column that numbers or names the rows.",
     "unscaled_columns": "Columns of very different spread.",
     "missing_values": "Cells without a value.",
-    "telling_gaps": "Whether a value is missing goes with the target.",
+    "telling_gaps": "Whether a value is missing depends on the target.",
     "infinite_values": "Cells that are infinite.",
     "huge_values": "Numbers too large to compute with exactly.",
     "text_columns": "Labels, for an estimator that takes numbers.",
     "many_categories": "A column of very many labels.",
-    "rare_categories": "A column many of whose labels are in a few rows only.",
-    "similar_categories": "Labels that differ in case or spaces only.",
-    "gaps_as_text": "Labels that say that a value is missing.",
+    "rare_categories": "A column with many labels that occur in a few rows only.",
+    "similar_categories": "Labels that differ only in case or spaces.",
+    "gaps_as_text": "Labels that mean a missing value.",
     "numbers_as_text": "Numbers that are stored as text.",
-    "dates": "Dates, which are no numbers.",
+    "dates": "Dates, which are not numbers.",
     "mixed_types": "A column that mixes text with something else.",
     "unusable_column": "A column of lists or other objects.",
     # rows
-    "duplicated_rows": "Rows that are there several times, with the same target.",
+    "duplicated_rows": "Rows that occur several times with the same target.",
     "contradicting_rows": "Equal rows with different targets.",
     "empty_rows": "Rows without any value.",
     # the target
-    "leak": "A column that tells the target.",
+    "leak": "A column that determines the target.",
     "missing_targets": "Rows without a target.",
-    "unusable_target": "A target that no estimator takes.",
+    "unusable_target": "A target that no estimator accepts.",
     "single_class": "A target of one class only.",
     "constant_target": "A target that is the same number in all rows.",
-    "imbalanced_classes": "A class with far fewer rows than another, or with most of all rows.",
+    "imbalanced_classes": "A class with far fewer rows than another, or with most of the rows.",
     "small_classes": "Classes with fewer rows than there are folds.",
     "many_classes": "Classes with a few rows each.",
-    "heavy_tails": "A few rows hold most of the target's variance.",
-    "few_target_values": "Numbers to be predicted that look like classes.",
+    "heavy_tails": "A few rows have most of the variance of the target.",
+    "few_target_values": "Target numbers that look like classes.",
 }
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that the doctor has found.
+    """One problem that the doctor found.
 
     Attributes
     ----------
     kind : str
         One of `KINDS`.
     severity : {"critical", "warning", "notice"}
-        "critical" stops a fit or makes its result meaningless, "warning" probably spoils it,
+        "critical" stops a fit or makes its result meaningless, "warning" probably harms it,
         "notice" is good to know.
     message : str
-        What was found, in a sentence with numbers.
+        The problem, in a sentence with numbers.
     way_out : str
-        What can be done about it, in Python.
+        What to do about it, in Python.
     columns : tuple
-        The columns concerned, by name or, where they have none, by number.
+        The affected columns, by name or, without names, by number.
     rows : tuple of int
-        Some of the rows concerned, a hundred at most.
+        Some of the affected rows, at most a hundred.
     command_way_out : str
-        The same with the commands of margrove, where that is something else.
+        What to do with the commands of margrove, if that is different.
     is_prepared : bool
-        Whether the commands, and `margrove.table_model`, deal with it by themselves, so that there
-        it is no more than good to know.
+        Whether the commands and `margrove.table_model` solve it automatically, so that for them it
+        is a notice.
     """
 
     kind: str
@@ -107,10 +107,10 @@ class Finding:
         if self.kind not in KINDS:
             raise ValueError(f"There is no finding of kind {self.kind!r}. See KINDS.")
         if self.severity not in SEVERITIES:
-            raise ValueError(f"severity={self.severity!r} is none of {', '.join(SEVERITIES)}.")
+            raise ValueError(f"severity={self.severity!r} is not one of {', '.join(SEVERITIES)}.")
 
     def as_dict(self) -> dict[str, Any]:
-        """What was found and the way out, as what JSON can hold."""
+        """The problem and the way out as values that JSON can hold."""
         return {
             "kind": self.kind,
             "severity": self.severity,
@@ -121,7 +121,7 @@ class Finding:
         }
 
     def for_commands(self) -> Finding:
-        """The same for who works with the commands of margrove instead of Python."""
+        """The same for users of the command line."""
         return replace(
             self,
             severity="notice" if self.is_prepared else self.severity,
@@ -133,8 +133,8 @@ class Finding:
 
 
 def by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The worst first; those of equal severity in the order in which they were found."""
-    return tuple(sorted(findings, key=lambda own: SEVERITIES.index(own.severity)))
+    """Sorted, the most severe first; findings of equal severity keep their order."""
+    return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
 _SHOWN = 3
@@ -154,19 +154,19 @@ def named(columns: Sequence[ColumnName], *, shown: int = _SHOWN) -> str:
 
 
 def _visible(name: ColumnName) -> str:
-    """In quotes, with what is not printable escaped."""
+    """A name in quotes, with unprintable characters escaped; a number as it is."""
     if isinstance(name, int):
         return str(name)
     return repr(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
 
 
 def verb(columns: object, one: str, many: str) -> str:
-    """The form that goes with so many columns."""
+    """`one` for a single column, else `many`."""
     return one if len(columns) == 1 else many  # type: ignore[arg-type]
 
 
 def as_options(option: str, columns: Sequence[ColumnName], value: str = "") -> str:
-    """Columns as options of a command, to be copied; where a name is long or odd, what to write.
+    """Columns as options of a command, to be copied; a placeholder if a name is long or odd.
 
     Examples
     --------
@@ -181,9 +181,9 @@ def as_options(option: str, columns: Sequence[ColumnName], value: str = "") -> s
     return " ".join(f"{option} {shlex.quote(name + value)}" for name in names) + more
 
 
-def share(part: float, whole: float) -> str:
-    """Per cent, with as many digits as it takes to tell it from none and from all."""
-    ratio = part / whole if whole else 0.0
+def share(count: float, total: float) -> str:
+    """A percentage, with enough digits to differ from 0 % and 100 % unless it is one of them."""
+    ratio = count / total if total else 0.0
     for digits in (0, 1, 2, 3):
         text = f"{100 * ratio:.{digits}f}"
         if ratio in (0.0, 1.0) or float(text) not in (0.0, 100.0):

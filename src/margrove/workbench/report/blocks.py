@@ -1,6 +1,7 @@
-"""What pages are made of: sections, and in them words, cards, tables, figures and code.
+"""The contents of a page: sections with words, cards, tables, figures and code.
 
-All of it is plain values; texts are unescaped, templates escape them. Only charts are markup.
+Everything is plain values. Texts are not escaped here: templates escape them. Only charts are
+markup.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Words:
     """A paragraph."""
 
     text: str
-    tone: str = ""  # "lead" for the first of a page, "faint" for asides
+    tone: str = ""  # "lead" for the first paragraph of a page, "faint" for remarks
     kind: str = field(default="words", init=False)
 
 
@@ -65,7 +66,7 @@ class Cards:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something to know, by severity: "critical", "warning", "notice" or "good"."""
+    """A remark of severity "critical", "warning", "notice" or "good"."""
 
     tone: str
     text: str
@@ -81,7 +82,7 @@ class Remarks:
 
 @dataclass(frozen=True)
 class Cell:
-    """Of a table. `order` is what rows are sorted by; a shade from 0 to 10 colours the cell."""
+    """A cell of a table. Rows are sorted by `order`; a shade from 0 to 10 colours the cell."""
 
     text: str = ""
     order: float | None = None
@@ -95,7 +96,7 @@ class Cell:
 class Table:
     """Columns are (title, whether numbers); the first cell of each row is its heading.
 
-    With `folded`, the words to click on, the table is shown on demand.
+    With `folded`, the text to click on, the table is shown on demand.
     """
 
     caption: str
@@ -120,7 +121,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Legend:
-    """A colour and what it is; `mark` is "line", "dashed", "dot" or "bar"."""
+    """The name of a colour; `mark` is "line", "dashed", "dot" or "bar"."""
 
     series: int
     name: str
@@ -129,7 +130,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its title, legend and what it says."""
+    """A chart with its title, caption and legend."""
 
     title: str
     chart: Markup
@@ -140,7 +141,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Figures:
-    """Charts side by side, where there is room."""
+    """Charts side by side, if the page is wide enough."""
 
     figures: tuple[Figure, ...]
     kind: str = field(default="figures", init=False)
@@ -148,7 +149,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class TreeFigure:
-    """A drawing of a tree; its nodes are among the data of the page under its key."""
+    """A drawing of a tree; the script of the page finds its nodes under `key`."""
 
     key: str
     title: str
@@ -173,9 +174,9 @@ Block = Words | Heading | Cards | Pairs | Remarks | Table | Figure | Figures | T
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, with the name that links lead to."""
+    """A section of a page; `name` is the target of links."""
 
     name: str
     title: str
     blocks: Sequence[Block]
-    short_title: str = ""  # for the contents
+    short_title: str = ""  # for the table of contents

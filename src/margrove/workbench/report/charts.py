@@ -1,11 +1,10 @@
-"""The kinds of charts that a report has, from plain numbers.
+"""Charts of a report as SVG, from plain numbers.
 
-ranked_bars      names with bars, and intervals where there are some
-interval_rows    names with a dot, an interval, and small dots for the folds
+ranked_bars      names with bars, and intervals if there are any
+interval_rows    names with a dot and an interval, and small dots for the folds
 histogram        counts between edges
-heat_map         a number for each pair of two axes
-class_map        a confusion matrix of many classes, as small as it can be
-label_dots       a dot and an interval for each of some labels
+heat_map         a number for each pair of values of two axes
+class_map        a confusion matrix of many classes, as a small file
 spark_bars       a histogram of the size of a word
 """
 
@@ -26,15 +25,14 @@ __all__ = [
     "heat_map",
     "histogram",
     "interval_rows",
-    "label_dots",
     "ranked_bars",
     "spark_bars",
 ]
 
 _ROW, _AXIS = 22.0, 40.0  # heights
 _LETTER = 6.5  # width
-_LONGEST_NAME = 24
-_SHADES = 10  # of cells of a map
+_MAX_NAME = 24
+_SHADES = 10  # of the cells of a map
 
 
 def ranked_bars(
@@ -47,25 +45,25 @@ def ranked_bars(
     label: str,
     series: int = 0,
 ) -> Markup:
-    """A bar for each name, the first on top; bars to the left of 0 where values are negative."""
+    """A bar for each name, the first on top; bars of negative values go to the left of 0."""
     values = np.asarray(values, dtype=np.float64)
     ends = [values] if low is None else [values, low, high]
     left = _names_width(names)
     x = scale_of(np.concatenate(ends), left, WIDTH - 60.0, from_zero=True)
     floor = len(names) * _ROW + 6.0
-    parts = _upright_grid(x, floor, title)
+    parts = _vertical_grid(x, floor, title)
     zero = x.at(0.0)
     for k, (name, value) in enumerate(zip(names, values.tolist(), strict=True)):
         middle = (k + 0.5) * _ROW + 4.0
-        told = f"{visible(name)}: {number(value)}"
+        tooltip = f"{visible(name)}: {number(value)}"
         at = x.at(value) if np.isfinite(value) else zero
         end = at
         if low is not None and np.isfinite([low[k], high[k]]).all():
-            told += f" ({number(low[k])} to {number(high[k])})"
+            tooltip += f" ({number(low[k])} to {number(high[k])})"
             end = max(at, x.at(float(high[k])))
         parts += [
             _row_name(name, left, middle),
-            tag("rect", tag("title", told), class_=f"bar {series_class(series)}",
+            tag("rect", tag("title", tooltip), class_=f"bar {series_class(series)}",
                 x=min(zero, at), y=middle - 6.5, width=max(abs(at - zero), 0.5), height=13.0),
         ]  # fmt: skip
         if low is not None and np.isfinite([low[k], high[k]]).all():
@@ -89,28 +87,30 @@ def interval_rows(
 ) -> Markup:
     """A row for each name: a dot with its interval, and the folds as small dots.
 
-    Where something is below `floor`, the axis begins there, and arrows stand for dots beyond it.
+    If a value is below `floor`, the axis begins there, and an arrow replaces the dot.
     """
     left = _names_width(names)
     everything = np.concatenate(
-        [np.asarray(own, np.float64).ravel() for own in (values, low, high, *folds)]
+        [np.asarray(part, np.float64).ravel() for part in (values, low, high, *folds)]
         + ([] if guide is None else [np.array([guide])])
     )
     bottom = -np.inf if floor is None else floor
     drawn = np.maximum(everything[np.isfinite(everything)], bottom)
     x = scale_of(drawn, left + 8.0, WIDTH - 12.0)
-    ground = len(names) * _ROW + 6.0
-    parts = _upright_grid(x, ground, title)
+    height = len(names) * _ROW + 6.0
+    parts = _vertical_grid(x, height, title)
     if guide is not None:
         at = x.at(guide)
-        parts.append(tag("line", class_="guide", x1=at, x2=at, y1=4.0, y2=ground))
+        parts.append(tag("line", class_="guide", x1=at, x2=at, y1=4.0, y2=height))
     for k, name in enumerate(names):
         middle = (k + 0.5) * _ROW + 4.0
         parts.append(_row_name(name, left, middle))
         for score in np.asarray(folds[k], np.float64).tolist() if len(folds) else ():
             if np.isfinite(score) and score >= bottom:
-                told = tag("title", f"{visible(name)}, a fold: {number(score)}")
-                parts.append(tag("circle", told, class_="fold", cx=x.at(score), cy=middle, r=2.2))
+                tooltip = tag("title", f"{visible(name)}, a fold: {number(score)}")
+                parts.append(
+                    tag("circle", tooltip, class_="fold", cx=x.at(score), cy=middle, r=2.2)
+                )
         if np.isfinite([low[k], high[k]]).all() and high[k] >= bottom:
             ends = x.at(float(low[k])), x.at(float(high[k]))
             parts.append(
@@ -118,21 +118,21 @@ def interval_rows(
                     y1=middle, y2=middle)
             )  # fmt: skip
         if np.isfinite(values[k]):
-            told = tag(
+            tooltip = tag(
                 "title",
                 f"{visible(name)}: {number(values[k])} ({number(low[k])} to {number(high[k])})",
             )
             dot = f"dot {series_class(series[k])}"
             at = x.at(float(values[k]))
             if values[k] >= bottom:
-                parts.append(tag("circle", told, class_=dot, cx=at, cy=middle, r=4.5))
+                parts.append(tag("circle", tooltip, class_=dot, cx=at, cy=middle, r=4.5))
             else:
                 parts += [
-                    tag("path", told, class_=dot,
+                    tag("path", tooltip, class_=dot,
                         d=Markup(f"M{at:.1f} {middle:.1f}l8 -5v10z")),
                     tag("text", number(values[k], 3), class_="value", x=at + 14.0, y=middle + 3.5),
                 ]  # fmt: skip
-    return _svg(parts, ground + _AXIS, label)
+    return _svg(parts, height + _AXIS, label)
 
 
 def histogram(
@@ -145,7 +145,7 @@ def histogram(
     series: int | Sequence[int] = 0,
     guides: Sequence[tuple[float, str]] = (),
 ) -> Markup:
-    """Bars between edges; guides are upright lines with a title."""
+    """Bars between edges; guides are vertical lines with a title."""
     edges, counts = np.asarray(edges, np.float64), np.asarray(counts)
     area = PlotArea(
         {"values": edges, "room": 0.01},
@@ -159,8 +159,8 @@ def histogram(
         for k in range(len(counts))
     ]
     area.bars(edges, counts, series, titles)
-    for value, told in guides:
-        area.upright(value, title=told)
+    for value, tooltip in guides:
+        area.upright(value, title=tooltip)
     return area.svg()
 
 
@@ -174,9 +174,9 @@ def heat_map(
     label: str,
     chosen: tuple[int, int] | None = None,
 ) -> Markup:
-    """A cell for each row and column, the darker the higher; values (n_rows, n_columns).
+    """A cell for each row and column, darker for higher values; values (n_rows, n_columns).
 
-    The first row is at the bottom, as the smallest value of an axis is.
+    The first row is at the bottom, like the smallest value of an axis.
     """
     values = np.asarray(values, dtype=np.float64)
     left = max(_names_width(rows), 40.0) + 14.0
@@ -195,9 +195,9 @@ def heat_map(
             )  # fmt: skip
         for j, column in enumerate(columns):
             value = float(values[i, j])
-            told = f"{x_title} {visible(column)}, {y_title} {visible(row)}: {number(value)}"
+            tooltip = f"{x_title} {visible(column)}, {y_title} {visible(row)}: {number(value)}"
             parts.append(
-                tag("rect", tag("title", told), class_="heat", x=left + j * width, y=y,
+                tag("rect", tag("title", tooltip), class_="heat", x=left + j * width, y=y,
                     width=width - 0.8, height=height - 0.8,
                     fill_opacity=_opacity(value, low, high))
             )  # fmt: skip
@@ -223,23 +223,23 @@ def heat_map(
 
 
 def class_map(shares: Any, *, label: str) -> Markup:
-    """Lines are true classes, columns predicted ones, from the top left; shares (k, k).
+    """Rows are true classes, columns are predicted classes, from the top left; shares (k, k).
 
-    Cells of like shade are one path, so that a map of hundreds of classes stays small.
+    Cells of the same shade are one path, so that a map of hundreds of classes stays small.
     """
     shares = np.nan_to_num(np.asarray(shares, dtype=np.float64))
     k = len(shares)
     size = (WIDTH - 30.0) / k
     shade = np.ceil(shares * _SHADES).astype(int)
     parts = [tag("rect", class_="plate", x=26.0, y=4.0, width=size * k, height=size * k)]
-    for own in range(1, _SHADES + 1):
-        lines, columns = np.nonzero(shade == own)
+    for level in range(1, _SHADES + 1):
+        lines, columns = np.nonzero(shade == level)
         path = "".join(
             f"M{26.0 + j * size:.1f} {4.0 + i * size:.1f}h{size:.2f}v{size:.2f}h-{size:.2f}z"
             for i, j in zip(lines.tolist(), columns.tolist(), strict=True)
         )
         if path:
-            parts.append(tag("path", class_="heat", d=Markup(path), fill_opacity=own / _SHADES))
+            parts.append(tag("path", class_="heat", d=Markup(path), fill_opacity=level / _SHADES))
     middle = 0.5 * size * k
     parts += [
         tag("text", "predicted class", class_="axis-title", x=26.0 + middle, y=size * k + 20.0,
@@ -250,24 +250,15 @@ def class_map(shares: Any, *, label: str) -> Markup:
     return _svg(parts, size * k + 28.0, label)
 
 
-def label_dots(
-    names: Sequence[str], values: Any, low: Any, high: Any, *, title: str, label: str, series: int
-) -> Markup:
-    """As `interval_rows`, of one colour."""
-    return interval_rows(
-        names, values, low, high, series=[series] * len(names), title=title, label=label
-    )
-
-
 def spark_bars(counts: Any, titles: Sequence[str], label: str) -> Markup:
-    """Bars of the size of a word."""
+    """A histogram of the size of a word."""
     counts = np.asarray(counts, dtype=np.float64)
     width, height = 110.0, 26.0
     step = width / max(len(counts), 1)
     most = max(float(counts.max(initial=0.0)), 1.0)
     bars = []
-    for k, own in enumerate(counts.tolist()):
-        tall = max(height * own / most, 1.0 if own else 0.0)
+    for k, amount in enumerate(counts.tolist()):
+        tall = max(height * amount / most, 1.0 if amount else 0.0)
         bars.append(
             tag("rect", tag("title", titles[k]), class_="bar c0", x=k * step, y=height - tall,
                 width=max(step - 1.0, 0.6), height=tall)
@@ -282,21 +273,23 @@ def spark_bars(counts: Any, titles: Sequence[str], label: str) -> Markup:
 
 
 def _names_width(names: Sequence[str]) -> float:
-    longest = max((len(visible(name, _LONGEST_NAME)) for name in names), default=0)
+    longest = max((len(visible(name, _MAX_NAME)) for name in names), default=0)
     return 14.0 + _LETTER * longest
 
 
 def _row_name(name: str, left: float, middle: float) -> Markup:
-    told = tag("title", visible(name)) if len(name) > _LONGEST_NAME else None
-    text = visible(name, _LONGEST_NAME)
-    return tag("text", told, text, class_="name", x=left - 6.0, y=middle + 3.5, text_anchor="end")
+    tooltip = tag("title", visible(name)) if len(name) > _MAX_NAME else None
+    text = visible(name, _MAX_NAME)
+    return tag(
+        "text", tooltip, text, class_="name", x=left - 6.0, y=middle + 3.5, text_anchor="end"
+    )
 
 
 def _whisker(start: float, end: float, middle: float) -> Markup:
     return tag("line", class_="whisker", x1=start, x2=end, y1=middle, y2=middle)
 
 
-def _upright_grid(x: Any, floor: float, title: str) -> list[Markup]:
+def _vertical_grid(x: Any, floor: float, title: str) -> list[Markup]:
     parts = []
     for value, text in x.ticks(5):
         at = x.at(value)

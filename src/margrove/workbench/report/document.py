@@ -1,7 +1,7 @@
-"""A page of sections: templates with autoescaping, and a policy that allows nothing but our own.
+"""The page: templates with autoescaping, and a policy that allows only our style and script.
 
-The policy names the hashes of the one style sheet and the one script. A name that would become
-markup in spite of the escaping could still neither run, nor load, nor send anything.
+The content security policy has the hashes of the one style sheet and the one script. If a text
+became markup in spite of the escaping, it could still not run, load or send anything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["page_of", "require_jinja"]
 
 
 def require_jinja() -> None:
-    """An error that says how to get jinja2, if it is not there."""
+    """Raise an ImportError that says how to install jinja2, if it is missing."""
     try:
         import jinja2  # noqa: F401
     except ImportError as error:
@@ -31,7 +31,7 @@ def require_jinja() -> None:
 
 
 def page_of(title: str, source: str, sections: Sequence[Section]) -> str:
-    """The whole page. Title and source are shown as given: make them `visible` before."""
+    """The HTML of the page. Title and source are shown as given: make them `visible` before."""
     style, script = _file("report.css"), _file("report.js")
     policy = (
         "default-src 'none'; "
@@ -49,13 +49,13 @@ def page_of(title: str, source: str, sections: Sequence[Section]) -> str:
         script=Markup(script),
         data=as_script_data(_data_of(sections)),
         version=margrove.__version__,
-        render=lambda own: Markup(block.render(block=own)),
+        render=lambda section_block: Markup(block.render(block=section_block)),
     )
     return str(page) + "\n"
 
 
 def _data_of(sections: Sequence[Section]) -> dict[str, Any]:
-    """What the script needs: the nodes of trees."""
+    """The data of the script: the nodes of trees."""
     trees = {
         block.key: list(block.nodes)
         for section in sections

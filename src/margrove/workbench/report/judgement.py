@@ -1,7 +1,7 @@
-"""How good a model is on rows, beside what could be had for nothing.
+"""How good a model is on rows, compared with a baseline.
 
-A share of n rows has Wilson's interval; of numbers, R² has a bootstrap interval of the rows, with
-a fixed seed, so that the same report has the same figures.
+A share of n rows has Wilson's interval. For regression, R² has a bootstrap interval over the rows,
+with a fixed seed, so that the same report has the same figures.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from margrove.select.calibrate import Reliability, reliability_of, wilson_interv
 from margrove.workbench.report.subject import Subject
 
 __all__ = [
+    "CachedPredictions",
     "ClassJudgement",
     "NumberJudgement",
-    "RememberedAnswers",
     "judgement_of",
     "r2_interval",
 ]
 
 _LEVEL = 0.95
 _RESAMPLES = 500
-_MOST_RESAMPLED = 20_000  # rows; of more, an interval of so many evenly spread is wide enough
+_MAX_RESAMPLED = 20_000  # rows; of more, evenly spread ones are resampled
 _MISTAKES = 10
 
 
 def r2_interval(truth: np.ndarray, predictions: np.ndarray) -> tuple[float, float] | None:
-    """Quantiles of R² over resamples of the rows; None where it cannot be told."""
+    """The 95 % interval of R² from resamples of the rows; None for few or equal targets."""
     n = len(truth)
     if n < 10 or np.ptp(truth) == 0.0:
         return None
-    rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_RESAMPLED)).round().astype(int))
+    rows = np.unique(np.linspace(0, n - 1, min(n, _MAX_RESAMPLED)).round().astype(int))
     truth, squares = truth[rows], (predictions[rows] - truth[rows]) ** 2
     generator = np.random.default_rng(0)
     found = np.empty(_RESAMPLES)
@@ -61,42 +61,52 @@ def r2_interval(truth: np.ndarray, predictions: np.ndarray) -> tuple[float, floa
     return float(low), float(high)
 
 
-class RememberedAnswers:
-    """A model that is asked once only what it says of certain rows: all else is its own."""
+class CachedPredictions:
+    """A model whose predictions for certain rows are computed once; otherwise the model itself."""
 
     def __init__(self, model: Any, rows: Any) -> None:
         self._model, self._rows = model, rows
         self._answers: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        own = getattr(self._model, name)
+        method = getattr(self._model, name)
         if name not in ("predict", "predict_proba", "decision_function"):
-            return own
+            return method
 
         def answer(X: Any) -> Any:
             if X is not self._rows:
-                return own(X)
+                return method(X)
             if name not in self._answers:
-                self._answers[name] = own(X)
+                self._answers[name] = method(X)
             return self._answers[name]
 
         return answer
 
 
 @dataclass(frozen=True)
-class ClassJudgement:
-    """Of a classifier; figures are computed when asked for."""
+class _Judgement:
+    """The predictions of a model for the judged rows; figures are computed when they are used."""
 
     subject: Subject
 
     @cached_property
-    def model(self) -> RememberedAnswers:
-        return RememberedAnswers(self.subject.model, self.subject.judged_rows)
+    def model(self) -> CachedPredictions:
+        return CachedPredictions(self.subject.model, self.subject.judged_rows)
+
+    @cached_property
+    def worst(self) -> WorstMistakes:
+        subject = self.subject
+        return worst_mistakes(self.model, subject.judged_rows, subject.judged_targets, _MISTAKES)
+
+
+@dataclass(frozen=True)
+class ClassJudgement(_Judgement):
+    """How good a classifier is."""
 
     @cached_property
     def confusion(self) -> ConfusionMatrix:
-        own = self.subject
-        return confusion(self.model, own.judged_rows, own.judged_answers)
+        subject = self.subject
+        return confusion(self.model, subject.judged_rows, subject.judged_targets)
 
     @property
     def n_rows(self) -> int:
@@ -112,8 +122,8 @@ class ClassJudgement:
         return wilson_interval(float(np.trace(self.confusion.counts)) / total, total)
 
     @cached_property
-    def usual(self) -> tuple[str, float]:
-        """The commonest class of the training rows, and how often it is right on these."""
+    def baseline(self) -> tuple[str, float]:
+        """The most frequent class of the training rows, and its accuracy on the judged rows."""
         answers = np.asarray(self.subject.y).ravel().tolist()
         label = str(Counter(answers).most_common(1)[0][0])
         if label not in self.confusion.classes:
@@ -123,66 +133,59 @@ class ClassJudgement:
 
     @cached_property
     def has_scores(self) -> bool:
-        own = self.subject
-        return class_scores(self.model, own.judged_rows) is not None
+        subject = self.subject
+        return class_scores(self.model, subject.judged_rows) is not None
 
     @cached_property
     def roc(self) -> RocCurves | None:
-        own = self.subject
+        subject = self.subject
         return (
-            roc_curves(self.model, own.judged_rows, own.judged_answers) if self.has_scores else None
+            roc_curves(self.model, subject.judged_rows, subject.judged_targets)
+            if self.has_scores
+            else None
         )
 
     @cached_property
     def precision_recall(self) -> PrecisionRecallCurves | None:
-        own = self.subject
+        subject = self.subject
         if not self.has_scores:
             return None
-        return precision_recall_curves(self.model, own.judged_rows, own.judged_answers)
+        return precision_recall_curves(self.model, subject.judged_rows, subject.judged_targets)
 
     @property
     def why_no_reliability(self) -> str:
-        """Why probabilities cannot be judged, and the way out; "" where they can."""
-        own = self.subject
-        if not hasattr(own.model, "predict_proba"):
+        """Why probabilities cannot be judged, and the way out; "" if they can."""
+        subject = self.subject
+        if not hasattr(subject.model, "predict_proba"):
             return (
-                f"{own.estimator} gives scores but no probabilities, so there are none that could "
-                "come true or not. They can be learnt from the scores of rows held out: by "
-                "`margrove report --calibrate`, or `margrove.calibrate` in Python."
+                f"{subject.estimator} gives scores but no probabilities. They can be computed from "
+                "the scores of held-out rows: with `margrove report --calibrate`, or "
+                "`margrove.calibrate` in Python."
             )
-        if len(self.confusion.classes) > len(own.model.classes_):
-            return "Some rows have classes that the model does not know, and no probability."
+        if len(self.confusion.classes) > len(subject.model.classes_):
+            return (
+                "Some rows have classes that the model does not know, so they have no probability."
+            )
         return ""
 
     @cached_property
     def reliability(self) -> Reliability | None:
-        """None where `why_no_reliability` says so."""
-        own = self.subject
+        """The reliability of the probabilities; None if `why_no_reliability` gives a reason."""
+        subject = self.subject
         if self.why_no_reliability:
             return None
-        chances = self.model.predict_proba(own.judged_rows)
-        return reliability_of(chances, own.judged_answers, classes=own.model.classes_)
-
-    @cached_property
-    def worst(self) -> WorstMistakes:
-        own = self.subject
-        return worst_mistakes(self.model, own.judged_rows, own.judged_answers, _MISTAKES)
+        probabilities = self.model.predict_proba(subject.judged_rows)
+        return reliability_of(probabilities, subject.judged_targets, classes=subject.model.classes_)
 
 
 @dataclass(frozen=True)
-class NumberJudgement:
-    """Of a model of numbers."""
-
-    subject: Subject
-
-    @cached_property
-    def model(self) -> RememberedAnswers:
-        return RememberedAnswers(self.subject.model, self.subject.judged_rows)
+class NumberJudgement(_Judgement):
+    """How good a regressor is."""
 
     @cached_property
     def residuals(self) -> ResidualFacts:
-        own = self.subject
-        return residual_facts(self.model, own.judged_rows, own.judged_answers)
+        subject = self.subject
+        return residual_facts(self.model, subject.judged_rows, subject.judged_targets)
 
     @property
     def n_rows(self) -> int:
@@ -193,22 +196,17 @@ class NumberJudgement:
         return r2_interval(self.residuals.truth, self.residuals.predictions)
 
     @cached_property
-    def usual_error(self) -> float:
-        """Root mean squared error of saying the mean of the training rows to all."""
+    def baseline_error(self) -> float:
+        """The root mean squared error of always predicting the mean of the training rows."""
         mean = float(np.mean(np.asarray(self.subject.y, dtype=np.float64)))
         return float(np.sqrt(np.mean((self.residuals.truth - mean) ** 2)))
 
-    @cached_property
-    def worst(self) -> WorstMistakes:
-        own = self.subject
-        return worst_mistakes(self.model, own.judged_rows, own.judged_answers, _MISTAKES)
-
 
 def judgement_of(subject: Subject) -> Any:
-    """None where there is nothing to judge by, or more than one output."""
-    if subject.judged_answers is None:
+    """The judgement of a model; None without targets, or with more than one output."""
+    if subject.judged_targets is None:
         return None
-    if np.ndim(np.asarray(subject.judged_answers)) > 1 and np.shape(subject.judged_answers)[1] > 1:
+    if np.ndim(np.asarray(subject.judged_targets)) > 1 and np.shape(subject.judged_targets)[1] > 1:
         return None
     if subject.task == "classification":
         return ClassJudgement(subject)

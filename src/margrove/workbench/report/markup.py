@@ -1,7 +1,7 @@
-"""HTML and SVG as text that says of itself that it is safe.
+"""HTML and SVG elements with escaped texts.
 
-`tag` is the one place where charts make markup: names of tags and attributes are ours, and every
-text goes through `visible` and `escape`.
+`tag` is the only place where charts make markup: names of tags and attributes come from the code,
+and every text goes through `visible` and `escape`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Markup", "as_script_data", "joined", "tag"]
 
 
 class Markup(str):
-    """Text that templates insert as it is."""
+    """Text that is safe: templates insert it without escaping."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Markup(str):
 
 
 def tag(name: str, *children: Any, **attributes: Any) -> Markup:
-    """An element. Underscores of attributes become hyphens; None leaves an attribute out.
+    """An element. Underscores in names of attributes become hyphens; None leaves one out.
 
     Examples
     --------
@@ -33,13 +33,15 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
     >>> str(tag("text", "a < b", x=1.5, class_="tick", text_anchor=None))
     '<text x="1.5" class="tick">a &lt; b</text>'
     """
-    own = "".join(
+    attribute_text = "".join(
         f' {_attribute_name(key)}="{_attribute_value(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     inner = "".join(_child(child) for child in children if child is not None)
-    return Markup(f"<{name}{own}>{inner}</{name}>" if inner else f"<{name}{own}/>")
+    return Markup(
+        f"<{name}{attribute_text}>{inner}</{name}>" if inner else f"<{name}{attribute_text}/>"
+    )
 
 
 def joined(parts: Any) -> Markup:
@@ -64,7 +66,7 @@ def _child(child: Any) -> str:
 
 
 def as_script_data(value: Any) -> Markup:
-    """JSON for a script element: nothing in it ends the element or starts another."""
+    """JSON for a script element, without characters that could end the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, sort_keys=True)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,7 +1,7 @@
-"""A chart in SVG: axes, and what is drawn between them.
+"""Charts with two axes as SVG.
 
-Colours are classes (`c0`, `c1`, ...) that the style sheet of a page gives a colour, so that charts
-follow its theme. Whatever has a value has a title with it, for hovering and for screen readers.
+Colours are classes (`c0`, `c1`, ...) of the style sheet, so that charts follow the theme of the
+page. Marks have a title with their value, for tooltips and for screen readers.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["HEIGHT", "N_SERIES", "WIDTH", "PlotArea", "series_class"]
 WIDTH, HEIGHT = 440.0, 270.0
 N_SERIES = 7  # colours of the palette
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 20.0, 10.0, 44.0
-_TITLE, _LETTER = 26.0, 6.6  # widths of the title of an upright axis, and of a letter
-_NEAR = 0.6  # points of a line that are nearer than this look like one
-_MOST_HITS = 60  # points of a line that can be hovered over
+_TITLE, _LETTER = 26.0, 6.6  # widths of the title of the vertical axis, and of a letter
+_NEAR = 0.6  # nearer points of a line cannot be distinguished
+_MAX_HITS = 60  # points of a line with a tooltip
 
 
 def series_class(code: int) -> str:
-    """The class of a colour."""
+    """The CSS class of a colour."""
     return f"c{code % N_SERIES}"
 
 
@@ -45,7 +45,7 @@ class PlotArea:
         height: float = HEIGHT,
         left: float = _LEFT,
     ) -> None:
-        """x and y are arguments of `scale_of`; `label` says what the chart shows."""
+        """x and y are arguments of `scale_of`; `label` describes the chart for screen readers."""
         self.width, self.height = width, height
         self.y: Scale = scale_of(start=height - _BOTTOM, end=_TOP, **y)
         longest = max(len(text) for _, text in self.y.ticks())
@@ -66,7 +66,7 @@ class PlotArea:
         kind: str = "",
         hits: bool = True,
     ) -> None:
-        """A line through points; gaps where a value is not finite. `kind` is a further class."""
+        """A line through points, with gaps where a value is not finite; `kind` is a CSS class."""
         points = self._points(xs, ys)
         classes = f"line {series_class(series)} {kind}".strip()
         for run in _runs(points):
@@ -79,16 +79,16 @@ class PlotArea:
         n = len(points)
         if not n:
             return
-        for k in np.unique(np.linspace(0, n - 1, min(n, _MOST_HITS)).round().astype(int)).tolist():
+        for k in np.unique(np.linspace(0, n - 1, min(n, _MAX_HITS)).round().astype(int)).tolist():
             if np.isfinite(points[k]).all():
-                told = f"{self.x_title} {_told(self.x, xs[k])}: {_told(self.y, ys[k])}"
-                self._dot(points[k], f"hit {series_class(series)}", 5.0, _named(name, told))
+                tooltip = f"{self.x_title} {_shown(self.x, xs[k])}: {_shown(self.y, ys[k])}"
+                self._dot(points[k], f"hit {series_class(series)}", 5.0, _named(name, tooltip))
 
     def band(self, xs: Any, low: Any, high: Any, series: int = 0) -> None:
         """The area between two lines."""
         upper, lower = self._points(xs, high), self._points(xs, low)
-        is_there = np.isfinite(upper).all(axis=1) & np.isfinite(lower).all(axis=1)
-        corners = np.concatenate([upper[is_there], lower[is_there][::-1]])
+        is_finite = np.isfinite(upper).all(axis=1) & np.isfinite(lower).all(axis=1)
+        corners = np.concatenate([upper[is_finite], lower[is_finite][::-1]])
         if len(corners):
             path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners) + "Z"
             self._marks.append(tag("path", class_=f"band {series_class(series)}", d=Markup(path)))
@@ -108,13 +108,13 @@ class PlotArea:
             if np.isfinite(point).all():
                 code = series if isinstance(series, int) else int(series[k])
                 size = radius if isinstance(radius, float) else float(radius[k])
-                told = None if titles is None else titles[k]
-                self._dot(point, f"{kind} {series_class(code)}", size, told)
+                tooltip = None if titles is None else titles[k]
+                self._dot(point, f"{kind} {series_class(code)}", size, tooltip)
 
     def _dot(self, point: Any, classes: str, radius: float, title: str | None) -> None:
-        told = None if title is None else tag("title", title)
+        tooltip = None if title is None else tag("title", title)
         self._marks.append(
-            tag("circle", told, class_=classes, cx=float(point[0]), cy=float(point[1]), r=radius)
+            tag("circle", tooltip, class_=classes, cx=float(point[0]), cy=float(point[1]), r=radius)
         )
 
     def bars(
@@ -132,7 +132,7 @@ class PlotArea:
             )  # fmt: skip
 
     def spans(self, xs: Any, low: Any, high: Any, series: int = 0) -> None:
-        """Upright intervals."""
+        """Vertical intervals."""
         for x, bottom, top in zip(xs, low, high, strict=True):
             if np.isfinite([x, bottom, top]).all():
                 at = self.x.at(float(x))
@@ -142,7 +142,7 @@ class PlotArea:
                 )  # fmt: skip
 
     def straight(self, start: tuple[float, float], end: tuple[float, float], kind: str) -> None:
-        """A line between two points, such as a diagonal; values beyond the axes are cut off."""
+        """A line between two points, such as a diagonal; values beyond the axes are clipped."""
         (x1, y1), (x2, y2) = start, end
         self._marks.append(
             tag("line", class_=kind, x1=self.x.at(x1), y1=self.y.at(y1), x2=self.x.at(x2),
@@ -152,34 +152,34 @@ class PlotArea:
     def upright(self, x: float, kind: str = "guide", title: str | None = None) -> None:
         """A line from top to bottom."""
         if self.x.low <= x <= self.x.high:
-            told = None if title is None else tag("title", title)
+            tooltip = None if title is None else tag("title", title)
             at = self.x.at(x)
             self._marks.append(
-                tag("line", told, class_=kind, x1=at, x2=at, y1=self.y.start, y2=self.y.end)
+                tag("line", tooltip, class_=kind, x1=at, x2=at, y1=self.y.start, y2=self.y.end)
             )
 
     def level(self, y: float, kind: str = "guide", title: str | None = None) -> None:
         """A line from left to right."""
         if self.y.low <= y <= self.y.high:
-            told = None if title is None else tag("title", title)
+            tooltip = None if title is None else tag("title", title)
             at = self.y.at(y)
             self._marks.append(
-                tag("line", told, class_=kind, x1=self.x.start, x2=self.x.end, y1=at, y2=at)
+                tag("line", tooltip, class_=kind, x1=self.x.start, x2=self.x.end, y1=at, y2=at)
             )
 
     def _points(self, xs: Any, ys: Any) -> np.ndarray:
-        """On paper, (n, 2); NaN where either value is not finite."""
+        """Positions in the chart, (n, 2); NaN where either value is not finite."""
         xs, ys = np.asarray(xs, dtype=np.float64), np.asarray(ys, dtype=np.float64)
         points = np.full((len(xs), 2), np.nan)
-        is_there = np.isfinite(xs) & np.isfinite(ys)
-        for k in np.flatnonzero(is_there).tolist():
+        is_finite = np.isfinite(xs) & np.isfinite(ys)
+        for k in np.flatnonzero(is_finite).tolist():
             points[k] = self.x.at(float(xs[k])), self.y.at(float(ys[k]))
         return points
 
-    # -- the whole --
+    # -- the chart --
 
     def svg(self) -> Markup:
-        """The chart."""
+        """The chart as an SVG element."""
         return tag(
             "svg",
             joined([*self._grid(), *self._marks, *self._titles()]),
@@ -218,23 +218,23 @@ class PlotArea:
         ]  # fmt: skip
 
 
-def _told(scale: Scale, value: Any) -> str:
+def _shown(scale: Scale, value: Any) -> str:
     return percent(float(value), 2) if scale.is_share else number(float(value))
 
 
-def _named(name: str, told: str) -> str:
-    return f"{name}: {told}" if name else told
+def _named(name: str, tooltip: str) -> str:
+    return f"{name}: {tooltip}" if name else tooltip
 
 
 def _runs(points: np.ndarray) -> list[np.ndarray]:
-    """Parts of a line without gaps."""
-    is_there = np.isfinite(points).all(axis=1)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], is_there.astype(np.int8), [0]])))
+    """The runs of finite points of a line."""
+    is_finite = np.isfinite(points).all(axis=1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], is_finite.astype(np.int8), [0]])))
     return [points[start:stop] for start, stop in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _thinned(points: np.ndarray) -> np.ndarray:
-    """Without points that lie on the one before, as far as can be seen; the last one stays."""
+    """The points without those that look equal to the one before; the last one is kept."""
     kept = [0]
     for k in range(1, len(points)):
         if np.abs(points[k] - points[kept[-1]]).max() >= _NEAR:

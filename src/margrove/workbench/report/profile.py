@@ -1,4 +1,4 @@
-"""The columns of a table for people: type, gaps, values, and a small picture of each."""
+"""A summary of the columns of a table: type, missing cells, values, and a small histogram."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from margrove.workbench.tables.read import are_texts
 
 __all__ = ["ColumnProfile", "TableProfile", "table_profile"]
 
-_MOST_COLUMNS = 60  # in the table of a report
+_MAX_COLUMNS = 60  # in the table of a report
 _BINS = 14
-_MOST_BARS = 10  # labels with a bar of their own
+_MAX_BARS = 10  # labels with a bar
 _TYPES = {
     "number": "number",
     "label": "category",
@@ -30,7 +30,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """One column; `values` says in words what is in it."""
+    """One column; `values` describes its values in words."""
 
     name: str
     type: str
@@ -42,7 +42,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """A table, and its first columns."""
+    """The size of a table, and its first columns."""
 
     n_rows: int
     n_columns: int
@@ -52,16 +52,16 @@ class TableProfile:
 
 
 def table_profile(X: Any) -> TableProfile:
-    """Read any table and sum up its columns."""
+    """Read any table and summarise its columns."""
     table = code_table(X)
     figures = figures_of(table)
     types = [_type(table, j) for j in range(table.n_columns)]
-    shown = [_column(table, figures, j) for j in range(min(table.n_columns, _MOST_COLUMNS))]
+    shown = [_column(table, figures, j) for j in range(min(table.n_columns, _MAX_COLUMNS))]
     return TableProfile(
         n_rows=table.n_rows,
         n_columns=table.n_columns,
         n_missing=int(figures.missing.sum()),
-        counts_of_types={own: types.count(own) for own in dict.fromkeys(types)},
+        counts_of_types={type_: types.count(type_) for type_ in dict.fromkeys(types)},
         columns=tuple(shown),
     )
 
@@ -98,27 +98,26 @@ def _type(table: CodedTable, j: int) -> str:
 
 def _labels(labels: tuple[Any, ...], codes: np.ndarray, label: str) -> tuple[str, Markup]:
     counts = np.bincount(codes.astype(np.int64), minlength=len(labels))
-    order = np.argsort(-counts, kind="stable")[:_MOST_BARS]
+    order = np.argsort(-counts, kind="stable")[:_MAX_BARS]
     total = max(int(counts.sum()), 1)
     words = [f"{visible(labels[k], 24)} {percent(counts[k] / total, 0)}" for k in order[:3]]
     rest = len(labels) - len(words)
     titles = [f"{visible(labels[k])}: {count(counts[k])}" for k in order]
-    told = ", ".join(words) + (f", {count(rest)} more" if rest > 0 else "")
-    return told, spark_bars(counts[order], titles, label)
+    text = ", ".join(words) + (f", {count(rest)} more" if rest > 0 else "")
+    return text, spark_bars(counts[order], titles, label)
 
 
 def _numbers(values: np.ndarray, label: str, *, is_date: bool) -> tuple[str, Markup]:
     low, high = float(values.min()), float(values.max())
-    part = np.linspace(0.0, 1.0, _BINS + 1 if low < high else 2)
-    edges = (1.0 - part) * low + part * high  # the range itself may overflow
+    share = np.linspace(0.0, 1.0, _BINS + 1 if low < high else 2)
+    edges = (1.0 - share) * low + share * high  # high - low can overflow
     places = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     counts = np.bincount(places, minlength=len(edges) - 1)
     if is_date:
-        titles = [count(own) for own in counts]
+        titles = [count(n) for n in counts]
         return "dates", spark_bars(counts, titles, label)
     titles = [
-        f"{number(edges[k])} to {number(edges[k + 1])}: {count(own)}"
-        for k, own in enumerate(counts)
+        f"{number(edges[k])} to {number(edges[k + 1])}: {count(n)}" for k, n in enumerate(counts)
     ]
     with np.errstate(over="ignore"):
         median = float(np.median(values))

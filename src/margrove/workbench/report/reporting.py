@@ -1,4 +1,4 @@
-"""`report`: from a fitted model and its rows to a page that can be shown."""
+"""report: from a fitted model and its rows to a page."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ __all__ = ["Report", "report"]
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A report as one page of HTML.
+    """A report as one HTML page.
 
     Attributes
     ----------
     html : str
-        All of it: it loads nothing and sends nothing.
+        The page. It loads nothing and sends nothing.
     title : str
     gaps : tuple of str
-        Sections that could not be made, and why; the page says so in their place.
+        Sections that could not be made, and why; the page says so instead.
     """
 
     html: str
@@ -48,14 +48,14 @@ class Report:
     gaps: tuple[str, ...] = field(default=())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the page to a file, as a whole or not at all.
+        """Write the page to a file, completely or not at all.
 
         Parameters
         ----------
         path : str or path
-            By custom, names end in ".html".
+            Usually a name that ends in ".html".
         overwrite : bool, default=False
-            Whether a file that is there may be replaced.
+            Whether an existing file is replaced.
 
         Returns
         -------
@@ -64,13 +64,13 @@ class Report:
         path = Path(path)
         if path.exists() and not overwrite:
             raise FileExistsError(
-                f"{path} is there already. Use overwrite=True to replace it, or another name."
+                f"{path} exists already. Use overwrite=True to replace it, or another name."
             )
         write_atomically(path, [self.html.encode("utf-8")])
         return path
 
     def _repr_html_(self) -> str:
-        """In a notebook, the page in a frame of its own, which may run its script and no more."""
+        """In a notebook, the page in a sandboxed frame, which can only run its script."""
         from html import escape
 
         return (
@@ -98,37 +98,37 @@ def report(
     seed: Any = None,
     recipe: Any = None,
 ) -> Report:
-    """A report on a fitted model: one page of HTML that needs nothing else.
+    """Make a report on a fitted model: one HTML page without other files.
 
-    It has a summary in sentences, the data, the models that were compared, what tuning tried, the
-    model itself (machine, tree, forest or boosting), how good it is on rows that it has not seen,
-    what moves its answer, and how to do it again.
+    It has a summary in sentences, the data, the models that were compared, the settings that were
+    tried, the model itself (machine, tree, forest or boosting), how good it is on rows that it has
+    not seen, which columns its predictions depend on, and how to reproduce it.
 
     Parameters
     ----------
     model : fitted estimator or pipeline
-        Ours, or any under scikit-learn's API. Of a pipeline, the last step is described.
+        Of margrove, or another with scikit-learn's API. Of a pipeline, the last step is described.
     X, y : the rows it was trained on, and their targets
     X_test, y_test : optional
-        Rows that it has not seen. Without them it is judged by those of the training, and the
-        report says that this flatters it.
+        Rows that it has not seen. Without them it is judged by the training rows, and the report
+        says that this is too optimistic.
     test_rows : array-like, optional
-        Numbers of these rows in the table that they are from, by which mistakes are named.
+        Indices of these rows in the original table, which are used to name mistakes.
     comparison : Comparison, optional
-        What `margrove.compare` returns.
+        The result of `margrove.compare`.
     diagnosis : Diagnosis, optional
-        What `margrove.doctor` returns.
+        The result of `margrove.doctor`.
     tuning : optional
-        What `margrove.autotune` returns, or a fitted SVCCV, SVRCV or LinearSVCCV. By default what
-        the model itself remembers.
+        The result of `margrove.autotune`, or a fitted SVCCV, SVRCV or LinearSVCCV. By default, the
+        tuning that is stored in the model.
     title : str, optional
     source : str or path, optional
-        Where the data are from, such as the name of a file; its folder is not shown.
+        The origin of the data, such as the name of a file; its folder is not shown.
     seed : int, optional
-        The seed that was used, to be told.
+        The seed that was used, to be shown.
     recipe : str or mapping, optional
-        How the model was made, to be told: text, or settings by name, of which "command" is a
-        command line and "target" the name of what is predicted.
+        How the model was made, to be shown: text, or settings by name, where "command" is a command
+        line and "target" the name of the target.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def report(
     if tuned is not None:
         parts.append(("tuning", "Tuning", lambda: tuning_section(tuned)))
     parts.append(("model", "The model", lambda: model_section(subject)))
-    if subject.judged_answers is not None:
+    if subject.judged_targets is not None:
         parts.append(("judged", "How good it is", lambda: judged_section(subject, judgement)))
     if subject.task in ("classification", "regression"):
         parts.append(("dependence", "What moves the answer",
@@ -169,18 +169,18 @@ def report(
     parts.append(("reproduction", "How to do it again",
                   lambda: reproduction_section(subject, place, seed, recipe)))  # fmt: skip
     sections, gaps = _made(parts)
-    shown = visible(title, 200) if title else _usual_title(subject.estimator, subject.target)
+    shown = visible(title, 200) if title else _default_title(subject.estimator, subject.target)
     return Report(page_of(shown, visible(place, 200) if place else "", sections), shown, gaps)
 
 
-def _usual_title(estimator: str, target: str) -> str:
+def _default_title(estimator: str, target: str) -> str:
     return f"{visible(estimator)} for {visible(target)}" if target else visible(estimator)
 
 
 def _made(
     parts: list[tuple[str, str, Callable[[], Section]]],
 ) -> tuple[list[Section], tuple[str, ...]]:
-    """One chart that cannot be drawn must not cost the whole report: it says so instead."""
+    """The sections; one that cannot be made is replaced by a remark, not by an error."""
     sections, gaps = [], []
     for name, title, make in parts:
         try:
@@ -188,6 +188,6 @@ def _made(
         except Exception as error:
             first = str(error).strip().partition("\n")[0]
             gaps.append(f"{title}: {type(error).__name__}: {first}")
-            words = f"This part could not be made: {type(error).__name__}: {visible(first, 400)}"
+            words = f"This section could not be made: {type(error).__name__}: {visible(first, 400)}"
             sections.append(Section(name, title, [Remarks((Remark("warning", words),))]))
     return sections, tuple(gaps)

@@ -1,4 +1,4 @@
-"""From values to places on paper: linear and logarithmic scales, and round numbers to mark."""
+"""Linear and logarithmic scales from values to positions, and their ticks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from margrove.workbench.report.texts import number, signed
 
 __all__ = ["Scale", "round_ticks", "scale_of"]
 
-_WIDE = 50.0  # the last value over the first, from which a scale may be logarithmic
+_WIDE = 50.0  # ratio of the ends, above which a scale may be logarithmic
 _LARGEST = 1.7e308
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from low to high, on paper from start to end."""
+    """Maps values from low to high to positions from start to end."""
 
     low: float
     high: float
@@ -30,17 +30,17 @@ class Scale:
     is_share: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value is; values beyond the ends are there."""
+        """The position of a value; values beyond the ends are clipped."""
         low, high = self.low, self.high
         if self.is_log:
             low, high = math.log(low), math.log(high)
             value = math.log(max(value, self.low))
-        half = 0.5 * high - 0.5 * low  # the range itself may overflow
+        half = 0.5 * high - 0.5 * low  # high - low can overflow
         place = (0.5 * value - 0.5 * low) / half if half > 0.0 else 0.5
         return self.start + min(max(place, 0.0), 1.0) * (self.end - self.start)
 
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Values to mark, and what to write there."""
+        """The values of the ticks, and their labels."""
         if self.is_log:
             return [(value, number(value, 3)) for value in _powers(self.low, self.high, most)]
         values = round_ticks(self.low, self.high, most, is_whole=self.is_whole)
@@ -60,7 +60,7 @@ def scale_of(
     is_whole: bool = False,
     is_share: bool = False,
 ) -> Scale:
-    """A scale for all finite values, with some room at both ends."""
+    """A scale for all finite values, with a margin of `room` (a share) at both ends."""
     finite = np.asarray(values, dtype=np.float64).ravel()
     finite = finite[np.isfinite(finite)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
@@ -70,9 +70,9 @@ def scale_of(
     if from_zero:
         low, high = min(low, 0.0), max(high, 0.0)
     if not low < high:
-        away = max(1.0, abs(low)) * 0.5
-        low = max(low - (0.0 if from_zero and low == 0.0 else away), -_LARGEST)
-        high = min(high + away, _LARGEST)
+        margin = max(1.0, abs(low)) * 0.5
+        low = max(low - (0.0 if from_zero and low == 0.0 else margin), -_LARGEST)
+        high = min(high + margin, _LARGEST)
     width = min(high, 8e307) * room - max(low, -8e307) * room
     below = 0.0 if from_zero and low == 0.0 else width
     above = 0.0 if from_zero and high == 0.0 else width
@@ -85,7 +85,7 @@ def scale_of(
 
 
 def round_ticks(low: float, high: float, most: int = 6, *, is_whole: bool = False) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, at most so many.
+    """At most `most` multiples of 1, 2 or 5 times a power of ten.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def _powers(low: float, high: float, most: int) -> list[float]:
 
 
 def _tick_text(value: float, values: list[float]) -> str:
-    """All with as many decimals as the finest step needs."""
+    """A tick label with as many decimals as the smallest step needs."""
     largest = max(map(abs, values), default=0.0)
     if largest >= 1e6 or 0.0 < largest < 1e-3:
         return number(value, 3)

@@ -1,9 +1,8 @@
-"""Intervals of compared scores that say no more than the rows can tell.
+"""Intervals of compared scores that allow for the number of rows.
 
-Scores of folds may be much alike by design: folds have equal shares of the classes, so always
-answering the commonest one has nearly the same accuracy in each, however few rows there are. An
-accuracy that n rows were judged by is therefore never given an interval that is narrower than
-Wilson's of n rows.
+Scores of folds can be nearly equal by design: folds have equal shares of the classes, so always
+predicting the most frequent class has nearly the same accuracy in each fold, however few rows there
+are. So the interval of an accuracy on n rows is never narrower than Wilson's interval of n rows.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _OF_FOLDS = "corrected_t"
 
 
 def with_intervals_of_rows(comparison: Any) -> Any:
-    """The comparison with accuracies whose intervals hold those of their rows; else as it is."""
+    """The comparison with intervals of accuracies widened to Wilson's; others are not changed."""
     if not _is_widened(comparison):
         return comparison
     level, n = comparison.confidence_level, comparison.n_rows
@@ -37,7 +36,7 @@ def _is_widened(comparison: Any) -> bool:
 
 
 def meaning_of_intervals(comparison: Any) -> str:
-    """What the intervals are of, in words for people."""
+    """The meaning of the intervals, in words."""
     level, same = f"{100 * comparison.confidence_level:g} %", "in the same folds"
     if comparison.test_used != _OF_FOLDS:
         what = f"Intervals say where the score would lie on other rows ({level} sure)"

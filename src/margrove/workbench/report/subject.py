@@ -1,4 +1,4 @@
-"""What a report is about: the model, its last step, the rows, and the names of things."""
+"""Subject: the model of a report, its rows, and the names of its features and target."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from margrove.facts import (
 
 __all__ = ["Subject", "subject_of", "uncalibrated"]
 
-_MOST_ROWS_TO_PROVE = 20_000  # beyond, a proof takes longer than a report may
-_MOVING = 4  # columns whose effect is shown
-_MOST_TRIED = 400  # columns among which these are looked for
-_ROWS_MOVED = 300
+_MAX_ROWS_TO_PROVE = 20_000  # for more rows, a proof would take too long
+_N_EFFECTS = 4  # columns whose effect is shown
+_MAX_TRIED = 400  # columns that are tried for these
+_EFFECT_ROWS = 300
 
 
 @dataclass(frozen=True)
 class Subject:
     """A fitted model and the rows that it is reported on.
 
-    model            the estimator, or the pipeline
+    model            the estimator or pipeline
     last             its last step
-    X, y             what it was trained on
-    X_test, y_test   what it was not; None where nothing was held out
-    test_rows        numbers of the latter in the table that they are from, None if not known
-    target           the name of what is predicted, "" if it has none
-    feature_names    of what arrives at the last step; None if there are none
+    X, y             the training rows
+    X_test, y_test   held-out rows; None if there are none
+    test_rows        indices of the held-out rows in the original table, None if not known
+    target           the name of the target, "" if it has none
+    feature_names    of the features of the last step; None if they have none
     """
 
     model: Any
@@ -54,7 +54,7 @@ class Subject:
 
     @property
     def inner(self) -> Any:
-        """The model without a calibration around it: what can be looked into."""
+        """The model without a calibration around it."""
         return uncalibrated(self.model)
 
     @property
@@ -72,11 +72,11 @@ class Subject:
 
     @property
     def is_of_other_rows(self) -> bool:
-        """Whether the rows that the model was trained on are not at hand."""
+        """Whether the training rows are not available, so that X is X_test."""
         return self.X is self.X_test
 
     def row_number(self, judged: int) -> int:
-        """Of a judged row, in the table that it is from."""
+        """The index of a judged row in the original table."""
         return judged if self.test_rows is None else int(self.test_rows[judged])
 
     @property
@@ -84,7 +84,7 @@ class Subject:
         return self.X_test if self.is_held_out else self.X
 
     @property
-    def judged_answers(self) -> Any:
+    def judged_targets(self) -> Any:
         return self.y_test if self.is_held_out else self.y
 
     @cached_property
@@ -97,19 +97,19 @@ class Subject:
 
     @cached_property
     def facts(self) -> Any:
-        """What `describe` says of the last step; None of an estimator that it does not know."""
+        """The facts of `describe` about the last step; None if it does not know the estimator."""
         if not is_described(self.last):
             return None
-        if self.y is None or self.n_rows > _MOST_ROWS_TO_PROVE:
+        if self.y is None or self.n_rows > _MAX_ROWS_TO_PROVE:
             return describe(self.last)
         try:
             return describe(self.last, self.prepared(self.X), self.y)
-        except (ValueError, TypeError, InvalidDataError):  # fitted to other rows than these
+        except (ValueError, TypeError, InvalidDataError):  # it was fitted to other rows
             return describe(self.last)
 
     @cached_property
     def named(self) -> Any:
-        """The last step, with the names of its features: for words, not for predictions."""
+        """The last step with the names of its features, for texts only, not for predictions."""
         if self.feature_names is None or hasattr(self.last, "feature_names_in_"):
             return self.last
         named = copy.copy(self.last)
@@ -118,51 +118,51 @@ class Subject:
 
     @cached_property
     def dependence(self) -> PartialDependenceFacts | None:
-        """Of the columns that move the answer most; None where there are too many to try."""
+        """Partial dependence of the columns with the largest effect; None if there are too many."""
         shape = getattr(self.judged_rows, "shape", None) or np.shape(self.judged_rows)
         n_columns = int(shape[1])
         features = None
-        if n_columns > _MOST_TRIED:
+        if n_columns > _MAX_TRIED:
             features = self._important_columns(n_columns)
             if features is None:
                 return None
         return partial_dependence_facts(
-            self.model, self.judged_rows, features, n_features=_MOVING, max_rows=_ROWS_MOVED
+            self.model, self.judged_rows, features, n_features=_N_EFFECTS, max_rows=_EFFECT_ROWS
         )
 
     @property
     def moving_names(self) -> tuple[str, ...]:
-        """Columns by how far the mean answer moves with them, the furthest first."""
+        """Columns by how much the mean prediction changes with them, the largest first."""
         if self.task not in ("classification", "regression"):
             return ()
         try:
             found = self.dependence
-        except Exception:  # its own section says what went wrong
+        except Exception:  # the section about dependence reports it
             return ()
         return () if found is None else tuple(curve.name for curve in found.curves)
 
     def _important_columns(self, n_columns: int) -> list[int] | None:
-        """Where the model itself has importances of the columns."""
+        """The most important columns, if the model has importances of them."""
         importances: Any = getattr(self.facts, "importances", None)
         if hasattr(self.inner, "steps") or importances is None or len(importances) != n_columns:
             return None
-        order = np.argsort(-np.asarray(importances), kind="stable")[:_MOVING]
+        order = np.argsort(-np.asarray(importances), kind="stable")[:_N_EFFECTS]
         return [int(j) for j in order if importances[j] > 0] or None
 
     def prepared(self, X: Any) -> Any:
-        """Rows as they arrive at the last step."""
+        """Rows after the steps before the last one."""
         return self.inner[:-1].transform(X) if hasattr(self.inner, "steps") else X
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the features of the last step: "x0" and so on, where they have none."""
+        """The names of the features of the last step; "x0" and so on if they have none."""
         if self.feature_names is not None:
             return self.feature_names
         return tuple(f"x{j}" for j in range(self.outline.n_features))
 
 
 def uncalibrated(model: Any) -> Any:
-    """What a calibration has been put around, where it is one model."""
+    """The estimator inside a calibrated model, if there is only one; else the model itself."""
     members = getattr(model, "calibrated_classifiers_", None)
     return members[0].estimator if members is not None and len(members) == 1 else model
 
@@ -170,19 +170,19 @@ def uncalibrated(model: Any) -> Any:
 def subject_of(
     model: Any, X: Any, y: Any, X_test: Any, y_test: Any, recipe: Any, test_rows: Any = None
 ) -> Subject:
-    """Check what belongs together, and find the names."""
+    """Check the arguments of `report`, and find the names of target and features."""
     if (X_test is None) != (y_test is None):
-        raise ValueError("X_test and y_test belong together: give both or none of them.")
-    model = getattr(model, "best_estimator_", model)  # of a search, what it found
+        raise ValueError("X_test and y_test belong together: give both or neither.")
+    model = getattr(model, "best_estimator_", model)  # of a search
     check_is_fitted(model)
     inner = uncalibrated(model)
     last = inner.steps[-1][1] if hasattr(inner, "steps") else inner
     last = getattr(last, "best_estimator_", last)
-    for name, rows, answers in (("", X, y), ("_test", X_test, y_test)):
-        if answers is not None and count_rows(rows) != count_rows(answers):
+    for name, rows, targets in (("", X, y), ("_test", X_test, y_test)):
+        if targets is not None and count_rows(rows) != count_rows(targets):
             raise InvalidDataError(
-                f"X{name} has {count_rows(rows)} rows and y{name} {count_rows(answers)}: they "
-                "belong together row by row."
+                f"X{name} has {count_rows(rows)} rows and y{name} {count_rows(targets)}. Give one "
+                "target for each row."
             )
     names = _feature_names(inner, last)
     return Subject(model, last, X, y, X_test, y_test, _target(y, recipe), names, test_rows)
@@ -199,10 +199,10 @@ def _feature_names(model: Any, last: Any) -> tuple[str, ...] | None:
     if hasattr(model, "steps"):
         try:
             names = model[:-1].get_feature_names_out()
-        except (AttributeError, ValueError, TypeError):  # a step that has no names to give
+        except (AttributeError, ValueError, TypeError):  # a step has no names
             names = None
         n = getattr(last, "n_features_in_", None)
         if names is not None and (n is None or len(names) == n):
             return tuple(str(name) for name in names)
-    own = getattr(last, "feature_names_in_", None)
-    return None if own is None else tuple(str(name) for name in own)
+    names = getattr(last, "feature_names_in_", None)
+    return None if names is None else tuple(str(name) for name in names)

@@ -1,8 +1,7 @@
 """Names, numbers and shares as a page shows them.
 
-Whatever a user has called something is shown, never obeyed: what is not printable (control
-characters, marks that turn the direction of writing, halves of characters) as its escape, and what
-is long is cut.
+Names of users are shown, never interpreted: unprintable characters (control characters, marks that
+change the direction of text, halves of characters) are escaped, and long names are cut.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ import numpy as np
 
 __all__ = ["count", "counted", "duration", "listed", "number", "percent", "signed", "visible"]
 
-_LONGEST = 60
+_MAX_LENGTH = 60
 
 
-def visible(text: Any, most: int = _LONGEST) -> str:
-    """As it is, but with escapes for what cannot be seen, in quotes if spaces matter, and cut.
+def visible(text: Any, most: int = _MAX_LENGTH) -> str:
+    """The text with unprintable characters escaped, quoted if spaces matter, and cut.
 
     Examples
     --------
@@ -47,7 +46,7 @@ def _escaped(character: str) -> str:
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """With so many significant digits; NaN and infinity as such, nothing as "—"."""
+    """A number with `digits` significant digits; NaN and infinity as such, None as "—"."""
     if value is None:
         return "—"
     if isinstance(value, (bool, np.bool_)):
@@ -67,7 +66,7 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def signed(text: str) -> str:
-    """With a true minus."""
+    """The text with a minus sign instead of a hyphen."""
     return text.replace("-", "\N{MINUS SIGN}", 1)
 
 
@@ -84,7 +83,7 @@ def counted(value: Any, noun: str) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """'86.4 %'; what is not all or nothing never looks like it."""
+    """'86.4 %'; only 0 and 1 are shown as 0 % and 100 %."""
     if not math.isfinite(share):
         return number(share)
     text = f"{100.0 * share:.{digits}f}"

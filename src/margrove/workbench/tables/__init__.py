@@ -1,10 +1,10 @@
-"""Raw tables: reading files, what their columns hold, and a preparation that is learnt.
+"""Raw tables: reading files, types of columns, and preparation for learners.
 
 read           read_table: CSV, TSV, JSON lines and Parquet, compressed or not, up to a limit
 prepare        describe_columns and TablePreparation: columns of any type as numbers
-tasks          task_of_table: what is to be predicted from what
-table_models   table_model: a preparation and a model as one
-refusals       errors about tables, with a way out in Python and one by commands
+tasks          task_of_table: the features and the target of a table
+table_models   table_model: a pipeline of preparation and model
+errors         errors about tables, with a way out in Python and one for commands
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""A pipeline of preparation and model: `table_model`."""
+"""table_model: a pipeline of preparation and model."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ _TREES = frozenset(
         "HistGradientBoostingRegressor",
     }
 )
-_OF_TREES_BY_DEFAULT = frozenset(
+_TREES_BY_DEFAULT = frozenset(
     {"BaggingClassifier", "BaggingRegressor", "AdaBoostClassifier", "AdaBoostRegressor"}
 )
 
 
 def table_model(estimator: Any, types: Mapping[str, str] | None = None) -> Pipeline:
-    """A model that takes raw tables: with numbers, categories, dates, texts and missing values.
+    """A model for raw tables with numbers, categories, dates, texts and missing values.
 
-    Trees, forests and boosting of margrove get labels as labels and NaN for what is missing; margin
-    machines, and models of other libraries, get scaled numbers and indicators. Bagging, boosting
-    and searches get what the model inside them wants.
+    Trees, forests and boosting of margrove get labels as labels and missing values as NaN. Margin
+    machines, and models of other libraries, get scaled numbers and indicators. Bagging, AdaBoost
+    and searches get the form that the model inside them needs.
 
     Parameters
     ----------
     estimator : estimator
     types : dict or None, default=None
-        Types of columns, by name; see `TablePreparation`.
+        Types of columns by name; see `TablePreparation`.
 
     Returns
     -------
     Pipeline
-        Of a `TablePreparation`, "prepare", and the estimator, "model".
+        With the steps "prepare", a `TablePreparation`, and "model", the estimator.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def table_model(estimator: Any, types: Mapping[str, str] | None = None) -> Pipel
 
 
 def form_for(estimator: Any) -> str:
-    """The form of tables that a model wants: "numbers" or "categories"."""
+    """The form of tables that a model needs: "numbers" or "categories"."""
     return "categories" if _takes_labels(estimator) else "numbers"
 
 
@@ -82,31 +82,31 @@ def _takes_labels(estimator: Any) -> bool:
     if kind.__module__.partition(".")[0] == "margrove":
         if kind.__name__ in _TREES:
             return bool(parameters.get("categorical_features", "from_dtype") is not None)
-        if kind.__name__ in _OF_TREES_BY_DEFAULT and parameters.get("estimator") is None:
+        if kind.__name__ in _TREES_BY_DEFAULT and parameters.get("estimator") is None:
             return True
     inside = _inside(parameters)
-    return bool(inside) and all(_takes_labels(own) for own in inside)
+    return bool(inside) and all(_takes_labels(model) for model in inside)
 
 
 def _inside(parameters: dict[str, Any]) -> list[Any]:
-    """The models that a model is made of: of bagging, searches, calibration, votes and stacks."""
+    """The models inside a model: in bagging, searches, calibration, voting and stacking."""
     found = [parameters[name] for name in ("estimator", "base_estimator") if name in parameters]
     members = parameters.get("estimators")
     if isinstance(members, (list, tuple)):
-        found += [own[1] if isinstance(own, tuple) else own for own in members]
+        found += [member[1] if isinstance(member, tuple) else member for member in members]
     if found and parameters.get("passthrough") is True:
         found.append(parameters.get("final_estimator"))
-    return [own for own in found if hasattr(own, "get_params")] if _are_models(found) else []
+    return [model for model in found if hasattr(model, "get_params")] if _are_models(found) else []
 
 
 def _are_models(found: list[Any]) -> bool:
-    return all(hasattr(own, "get_params") or own in (None, "drop") for own in found)
+    return all(hasattr(model, "get_params") or model in (None, "drop") for model in found)
 
 
 def types_of_model(model: Any) -> dict[str, str]:
-    """Types of the columns that a fitted table model has learnt, as `read_table` takes them.
+    """The types of the columns of a fitted table model, for `read_table`.
 
-    Reading a table for predictions with them makes its columns what they were in training:
+    With them, the columns of a table for predictions get the types that they had in training:
     ``read_table(file, types=types_of_model(model))``.
 
     Parameters
@@ -116,10 +116,10 @@ def types_of_model(model: Any) -> dict[str, str]:
     Returns
     -------
     dict
-        Of the columns that are used; empty for a model without a `TablePreparation`.
+        The types of the used columns; empty for a model without a `TablePreparation`.
     """
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     for step in steps:
         if isinstance(step, TablePreparation):
-            return {own.name: own.type for own in step.columns_ if own.is_used}
+            return {column.name: column.type for column in step.columns_ if column.is_used}
     return {}

@@ -1,4 +1,4 @@
-"""Features and target of a table: `task_of_table`."""
+"""task_of_table: the features and the target of a table."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ __all__ = ["Task", "target_values", "task_of_table"]
 TaskKind = Literal["classification", "regression"]
 _TASK_OF_TYPE: dict[str, TaskKind] = {"category": "classification", "number": "regression"}
 _EXACT_INTEGERS = 2**53
-_FEWEST_ROWS = 20
+_MIN_ROWS = 20
 
 
 @dataclass(frozen=True)
 class Task:
-    """A table, and which of its columns is to be predicted from which.
+    """The features and the target of a table.
 
     Attributes
     ----------
     name : str
-        Of the table.
+        Name of the table.
     kind : {"classification", "regression"}
     target : str
     id_column : str or None
     X : polars.DataFrame
         The features, as they were read.
     y : ndarray
-        Labels as they are written, or whole numbers, for classes; float64 for numbers.
+        For classes, labels as text or whole numbers; for regression, float64.
     columns : tuple of Column
-        What the features hold.
+        The types of the features.
     ids : ndarray or None
         Values of the id column.
     notes : tuple of str
-        What there is to know before believing a model, such as rows that were left out.
+        What to know before trusting a model, such as rows that were left out.
     """
 
     name: str
@@ -67,17 +67,17 @@ class Task:
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """Labels in order; none for numbers."""
+        """The sorted labels; empty for regression."""
         return tuple(np.unique(self.y).tolist()) if self.kind == "classification" else ()
 
     @property
     def types(self) -> dict[str, str]:
-        """Types of the features, as `table_model` takes them: then all folds agree on them."""
-        return {own.name: own.type for own in self.columns if own.type != "constant"}
+        """The types of the features, for `table_model`: so all folds use the same types."""
+        return {column.name: column.type for column in self.columns if column.type != "constant"}
 
     @property
     def summary(self) -> str:
-        """One line: rows, features by type, and what is predicted."""
+        """One line: the number of rows, features by type, and the target."""
         counts: dict[str, int] = {}
         for column in self.columns:
             counts[column.type] = counts.get(column.type, 0) + 1
@@ -103,15 +103,15 @@ def task_of_table(
     target : str or None, default=None
         Name of the column to predict; None is the last one.
     task : {"classification", "regression"} or None, default=None
-        None is classification where the target holds labels, or whole numbers of which there are
-        few.
+        None is classification if the target contains labels, or whole numbers with few different
+        values.
     types : dict or None, default=None
-        Types of columns, by name; see `describe_columns`. A target that is a "category" is one of
-        classes, and one that is a "number" a number.
+        Types of columns by name; see `describe_columns`. A target of type "category" means
+        classification, and one of type "number" regression.
     ignore : iterable of str, default=()
         Columns that are left out.
     id_column : str or None, default=None
-        A column that names the rows, which is no feature.
+        A column that names the rows. It is not a feature.
 
     Returns
     -------
@@ -120,8 +120,7 @@ def task_of_table(
     Raises
     ------
     InvalidDataError
-        If the target is not there, is missing in all rows, is the same in all rows, or is not what
-        the task needs.
+        If the target does not exist, is missing or the same in all rows, or does not fit the task.
 
     Examples
     --------
@@ -155,13 +154,13 @@ def task_of_table(
     ids = None if id_column is None else _ids(frame[id_column], notes)
     features = [name for name in frame.columns if name not in {target, id_column, *left_out}]
     if not features:
-        raise InvalidDataError(f"{raw.name} has no column but the target, {shown(target)}.")
+        raise InvalidDataError(f"{raw.name} has no column except the target, {shown(target)}.")
     X = frame[features]
-    own_types = {name: own for name, own in given.items() if name in features}
-    described = typed_columns(frame_columns(X).cells, own_types)
+    feature_types = {name: type_ for name, type_ in given.items() if name in features}
+    described = typed_columns(frame_columns(X).cells, feature_types)
     notes += _notes_on_features(described, y, target)
     notes += _notes_on_target(kind, y, target)
-    columns = tuple(own.column for own in described)
+    columns = tuple(typed.column for typed in described)
     return Task(raw.name, kind, target, id_column, X, y, columns, ids, tuple(notes))
 
 
@@ -175,9 +174,9 @@ def _check_task(task: Any) -> None:
 def _require(frame: Any, columns: Iterable[str], name: str) -> None:
     for column in columns:
         if column not in frame.columns:
-            there = ", ".join(shown(own) for own in frame.columns[:20])
+            present = ", ".join(map(shown, frame.columns[:20]))
             raise InvalidDataError(
-                f"{name} has no column {shown(column)}. Its columns are {there}"
+                f"{name} has no column {shown(column)}. Its columns are {present}"
                 f"{' and more' if frame.width > 20 else ''}."
             )
 
@@ -190,7 +189,7 @@ def _last(frame: Any, others: set[str | None], name: str) -> str:
 
 
 def _with_target(frame: Any, target: str, name: str, notes: list[str]) -> Any:
-    """The rows whose target is known."""
+    """The rows that have a target; a note says how many were left out."""
     column = frame[target]
     known = column.is_not_null()
     if column.dtype.is_float():
@@ -209,18 +208,18 @@ def _with_target(frame: Any, target: str, name: str, notes: list[str]) -> Any:
 def target_values(
     frame: Any, target: str, task: str | None, name: str
 ) -> tuple[TaskKind, np.ndarray]:
-    """Whether a column holds classes or numbers to predict, and the targets as learners take them.
+    """The task of a target column, and its values for learners.
 
     frame    a polars.DataFrame of this one column, without missing values
-    task     what is asked for; None is decided by what the column holds
-    name     of the table, for error messages
+    task     the task if it is given; None is decided by the values
+    name     name of the table, for error messages
     """
     import polars as pl
 
     where = f"The target {shown(target)} of {name}"
     if frame[target].n_unique() < 2:
         raise InvalidDataError(
-            f"{where} is {shown(frame[target][0])} in all rows: there is nothing to tell apart."
+            f"{where} is {shown(frame[target][0])} in all rows: there is nothing to predict."
         )
     if task == "regression":
         return "regression", _finite(
@@ -231,17 +230,17 @@ def target_values(
     cells = _cells(frame)
     if isinstance(cells, DateCells):
         raise InvalidDataError(
-            f"{where} holds dates. Predict a number instead, such as the days since a date."
+            f"{where} contains dates. Predict a number instead, such as the days since a date."
         )
     if isinstance(cells, NumberCells):
         values = _finite(cells, where)
         if (task or task_of_targets(values)) == "classification":
             return "classification", _labels_of_numbers(values)
         return "regression", values
-    if len(cells) >= _FEWEST_ROWS and 2 * len(cells.labels) > len(cells):
+    if len(cells) >= _MIN_ROWS and 2 * len(cells.labels) > len(cells):
         raise InvalidDataError(
-            f"{where} is another text in most rows, such as {shown(cells.labels[0])}: there is "
-            "nothing to learn. Name another column as the target."
+            f"{where} has a different text in most rows, such as {shown(cells.labels[0])}: nothing "
+            "can be learnt. Name another column as the target."
         )
     return "classification", np.array(cells.labels)[cells.codes]
 
@@ -258,51 +257,51 @@ def _finite(cells: NumberCells, where: str) -> np.ndarray:
 
 
 def _labels_of_numbers(values: np.ndarray) -> np.ndarray:
-    """Whole numbers as integers; others as they are written, for they are names."""
+    """Class labels: whole numbers as integers, other numbers as text."""
     if np.all(values == np.floor(values)) and np.all(np.abs(values) < _EXACT_INTEGERS):
         return values.astype(np.int64)
     return np.array([repr(value) for value in values.tolist()])
 
 
 def _ids(column: Any, notes: list[str]) -> np.ndarray:
-    different = column.n_unique()
-    if different < len(column):
+    n_different = column.n_unique()
+    if n_different < len(column):
         notes.append(
-            f"the id column {shown(column.name)} has {len(column) - different} values that are "
-            "there already: rows of one id may end up both in training and in testing"
+            f"the id column {shown(column.name)} has {len(column) - n_different} repeated values: "
+            "rows of one id may be in both the training and the test rows"
         )
     return np.asarray(column.to_numpy())
 
 
 def _notes_on_features(columns: Iterable[TypedColumn], y: np.ndarray, target: str) -> Iterable[str]:
     codes = np.unique(y, return_inverse=True)[1]
-    for own in columns:
-        column = own.column
-        if column.is_used and _says_the_same(own, y, codes):
+    for typed in columns:
+        column = typed.column
+        if column.is_used and _is_copy_of_target(typed, y, codes):
             yield (
-                f"the column {shown(column.name)} says the same as the target {shown(target)}: a "
-                "model will look perfect, and be of no use where the target is not known"
+                f"the column {shown(column.name)} determines the target {shown(target)}: a model "
+                "will look perfect, and be useless where the target is not known"
             )
         elif column.type == "ignored":
             yield f"the column {shown(column.name)} is ignored: {column.reason}"
 
 
-def _says_the_same(typed: TypedColumn, y: np.ndarray, codes: np.ndarray) -> bool:
-    """Whether a feature is a copy of the target, if by other names."""
+def _is_copy_of_target(typed: TypedColumn, y: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether a feature equals the target up to the names of its values."""
     cells = typed.cells
     if typed.column.n_missing or typed.column.n_values != int(codes.max()) + 1:
         return False
-    if len(y) < _FEWEST_ROWS:  # a few rows agree by chance
+    if len(y) < _MIN_ROWS:  # a few rows can agree by chance
         return False
     if isinstance(cells, NumberCells) and y.dtype.kind == "f":
         return bool(np.array_equal(cells.values, y))
     if isinstance(cells, LabelCells):
-        own = cells.codes
+        feature_codes = cells.codes
     else:
-        own = np.unique(cells.values, return_inverse=True)[1]
+        feature_codes = np.unique(cells.values, return_inverse=True)[1]
     partner = np.full(int(codes.max()) + 1, -1)
-    partner[codes] = own
-    return bool(np.array_equal(partner[codes], own))
+    partner[codes] = feature_codes
+    return bool(np.array_equal(partner[codes], feature_codes))
 
 
 def _notes_on_target(kind: TaskKind, y: np.ndarray, target: str) -> Iterable[str]:
@@ -312,5 +311,5 @@ def _notes_on_target(kind: TaskKind, y: np.ndarray, target: str) -> Iterable[str
         if len(rare):
             yield (
                 f"{len(rare)} of {len(labels)} classes of {shown(target)} have one row only, such "
-                f"as {shown(rare[0])}: they cannot be both learnt and tested"
+                f"as {shown(rare[0])}: they cannot be in both the training and the test rows"
             )

@@ -1,19 +1,18 @@
-"""From a raw table to a model that was tested: the steps that the commands and the studio share.
+"""From a raw table to a tested model: the steps that the commands and the studio share.
 
+plan           run_workflow: compare learners, choose one, fit and test it
 tables         a built-in data set as a raw table; some rows of a task; the doctor's diagnosis
-held_out_rows  rows to learn from and rows to test with
-learners       estimators by the short names of the registry, as models of raw tables
-compiling      kernels compiled before the first run, on all cores
-comparison     learners compared on a table
+held_out_rows  training rows and test rows, and the number of folds
+learners       estimators by the names of the registry, as models of raw tables
+compiling      compiles kernels before the first run, on all cores
+comparison     compares learners on a table
+fitted_models  one learner: tuned, calibrated, fitted, tested; what a model file says about it
 scores         the score of a model on rows that it has not seen
-fitted_models  one learner: tuned, calibrated, fitted, tested
-plan           all of it: compare, choose, fit
-origins        what a model file says about how its model was made
-remarks        what fits have warned of, as a few sentences
-observer       who is told how far the work is
+remarks        warnings of fits, as a few sentences
+observer       Observer: gets notes and the progress of the work
 
-Nothing here knows a terminal, a page or a server. Outcomes are dataclasses; errors are
-`margrove.select.refusals.InvalidRequestError` and `margrove.exceptions.InvalidDataError`.
+This folder knows no terminal, page or server. Outcomes are dataclasses; errors are
+`margrove.select.errors.InvalidRequestError` and `margrove.exceptions.InvalidDataError`.
 """
 
 import lazy_loader

@@ -3,7 +3,9 @@ from . import plan as plan
 from .comparison import TableComparison as TableComparison
 from .comparison import compare_learners as compare_learners
 from .fitted_models import FittedModel as FittedModel
+from .fitted_models import digest_of as digest_of
 from .fitted_models import fit_learner as fit_learner
+from .fitted_models import provenance as provenance
 from .held_out_rows import HeldOutRows as HeldOutRows
 from .held_out_rows import held_out as held_out
 from .learners import BASELINE as BASELINE
@@ -11,8 +13,6 @@ from .learners import compared_learners as compared_learners
 from .learners import make_learner as make_learner
 from .observer import Observer as Observer
 from .observer import SilentObserver as SilentObserver
-from .origins import digest_of as digest_of
-from .origins import provenance as provenance
 from .plan import Outcome as Outcome
 from .plan import Plan as Plan
 from .plan import run_workflow as run_workflow

@@ -1,4 +1,4 @@
-"""Learners compared on a table: cross-validated, or on one test part."""
+"""Comparison of learners on a table, by cross-validation or by one test set."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ __all__ = ["TableComparison", "compare_learners", "default_folds"]
 _MANY_ROWS = 50_000
 _FOLDS, _FEW_FOLDS = 5, 3
 _SECONDS = 30.0
-_SCORES_OF_ROWS = (
+_ROW_SCORES = (  # means over rows
     "accuracy", "r2", "neg_mean_squared_error", "neg_mean_absolute_error", "neg_log_loss",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """A comparison of learners on a table, and how it was made.
+    """A comparison of learners on a table, and its settings.
 
     Attributes
     ----------
     comparison : Comparison
-        Scores by learner; "baseline" is among them.
+        The scores of the learners and of "baseline".
     task : Task
     folds, test_size : int or None, float or None
-        One of them says how rows were held out.
+        How rows were held out; one of them is None.
     seed : int
     max_time : float
-        Seconds that one fit was allowed.
+        The time limit of one fit, in seconds.
     remarks : tuple of str
-        What fits warned of, once each.
+        Warnings of the fits, once each.
     """
 
     comparison: Comparison
@@ -56,28 +56,28 @@ class TableComparison:
 
     @property
     def winner(self) -> str:
-        """The best learner; the baseline is none."""
+        """The best learner, without the baseline."""
         return next(
             (name for name in self.comparison.ranking if name != BASELINE), self.comparison.best
         )
 
     @property
     def stopped_early(self) -> frozenset[str]:
-        """Learners of which some fits ended before they had converged."""
-        return frozenset(own.name for own in self.comparison.models if own.stopped_early)
+        """Learners with fits that ended before they had converged."""
+        return frozenset(model.name for model in self.comparison.models if model.stopped_early)
 
     @property
     def method(self) -> str:
-        """How it was made, in words."""
+        """The method of the comparison, in words."""
         how = (
             f"{self.folds}-fold cross-validation"
             if self.test_size is None
-            else f"one test part of {self.test_size:.0%} of the rows"
+            else f"one test set of {self.test_size:.0%} of the rows"
         )
-        return f"{how}, seed {self.seed}, at most {self.max_time:g} s a fit"
+        return f"{how}, seed {self.seed}, at most {self.max_time:g} s per fit"
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Everything as plain values for JSON."""
         found = self.comparison
         return {
             "table": self.task.name,
@@ -107,7 +107,7 @@ class TableComparison:
 
 
 def default_folds(n_rows: int) -> int:
-    """Five; three from 50,000 rows on."""
+    """Five folds, or three above 50,000 rows."""
     return _FOLDS if n_rows <= _MANY_ROWS else _FEW_FOLDS
 
 
@@ -132,20 +132,20 @@ def compare_learners(
     task : Task
     observer : Observer or None
     learners : sequence of str, default=()
-        Short names; none is all that take part without being named.
+        Names of the registry; () means all with the place "commands".
     folds : int or None
-        None is five, or three for many rows; fewer where classes have few rows.
+        None is five, or three for many rows; fewer if classes have few rows.
     test_size : float or None
-        The share of one test part, in place of folds.
+        The share of one test set, instead of folds.
     scoring : str or None
-        One of scikit-learn's scores; None is accuracy, or r2.
+        One of scikit-learn's scores; None is accuracy, or r2 for regression.
     seed : int
     max_time, total_time : float or None
-        Seconds for one fit (None is 30), and for all of them.
+        Seconds for one fit (None is 30), and for all fits.
     n_jobs : int or None
         Threads of a fit.
     on_interrupt : {"raise", "keep"}
-        Whether an interrupted comparison is one of the folds that are done.
+        Whether Ctrl-C raises, or keeps the folds that are done.
 
     Returns
     -------
@@ -188,12 +188,12 @@ def _check_score(scoring: str | None, test_size: float | None) -> None:
 
     if scoring is not None and scoring not in get_scorer_names():
         near = difflib.get_close_matches(scoring, get_scorer_names()) or ["accuracy", "r2"]
-        rest = f"takes one of scikit-learn's scores, such as {', '.join(near)}. Got {scoring!r}."
+        rest = f"must be one of scikit-learn's scores, such as {', '.join(near)}. Got {scoring!r}."
         raise InvalidRequestError(f"scoring {rest}", f"--score {rest}")
-    if test_size is not None and scoring not in (None, *_SCORES_OF_ROWS):
-        what = f"{scoring} of one test part has no interval: it is not a mean over rows."
-        others = ", ".join(_SCORES_OF_ROWS)
+    if test_size is not None and scoring not in (None, *_ROW_SCORES):
+        what = f"{scoring} of one test set has no interval: it is not a mean over rows."
+        others = ", ".join(_ROW_SCORES)
         raise InvalidRequestError(
-            f"{what} Use folds in place of test_size, or one of {others}.",
-            f"{what} Use --folds in place of --test-size, or one of {others}.",
+            f"{what} Use folds instead of test_size, or one of {others}.",
+            f"{what} Use --folds instead of --test-size, or one of {others}.",
         )

@@ -1,7 +1,7 @@
-"""The first run compiles kernels: on all cores, before anything is timed.
+"""Compiles kernels before the first run, on all cores, so that fits can be timed.
 
-Each learner is fitted to a few rows of the table by a process of its own, which leaves machine code
-in the cache. A file in the cache remembers for which learners that has been done.
+Each learner is fitted to a few rows of the table by a separate process, which stores machine code
+in the cache. A file in the cache marks the learners that are done.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["compile_learners"]
 
 _FEW_ROWS = 150
-# Those that take longest to compile go first, so that no core waits for another at the end.
+# The slowest to compile come first, so that no core waits for another at the end.
 _SLOWEST = ("bagging", "forest", "boosting", "tree", "adaboost", "svm")
 _PROGRAM = (
     "import sys; from margrove.workbench.workflow.compiling import fit_sample; "
@@ -32,7 +32,7 @@ _PROGRAM = (
 def compile_learners(
     task: Task, learners: Sequence[str], observer: Observer, n_jobs: int | None
 ) -> None:
-    """Put what the learners need into the cache; from the second run on, it is there."""
+    """Compile the kernels of the learners, unless they are in the cache already."""
     from margrove._runtime import EVERYTHING, mark_in_cache, resolve_n_jobs, run_side_by_side
 
     everything = mark_in_cache(EVERYTHING)
@@ -57,7 +57,7 @@ def compile_learners(
 
 
 def _sample(task: Task) -> tuple[Any, Any, dict[str, str]]:
-    """A few rows, of several classes."""
+    """A few rows of several classes: X, y and types of columns."""
     import numpy as np
 
     order = np.random.default_rng(0).permutation(task.n_rows)[: 20 * _FEW_ROWS]
@@ -69,7 +69,7 @@ def _sample(task: Task) -> tuple[Any, Any, dict[str, str]]:
 
 
 def fit_sample(sample: str, learner: str, kind: Any) -> None:
-    """The program of a compiling process. An error here comes again in the fit itself."""
+    """The program of a compiling process. Errors are ignored: the fit itself raises them again."""
     from margrove.workbench.tables import table_model
     from margrove.workbench.workflow.learners import make_learner
 

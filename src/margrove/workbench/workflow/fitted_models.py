@@ -1,7 +1,8 @@
-"""One learner on a table: tuned, calibrated, fitted to a part, tested, fitted to all rows."""
+"""One learner on a table: tuned, calibrated, fitted to the training rows, tested, refitted."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
 from collections.abc import Mapping
@@ -9,7 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from margrove.select import InvalidRequestError
-from margrove.workbench.workflow.held_out_rows import HeldOutRows, held_out, tuning_folds
+from margrove.workbench.visible_text import visible
+from margrove.workbench.workflow.held_out_rows import (
+    HeldOutRows,
+    TargetColumn,
+    held_out,
+    tuning_folds,
+)
 from margrove.workbench.workflow.learners import table_models
 from margrove.workbench.workflow.observer import Observer, SilentObserver
 from margrove.workbench.workflow.remarks import remarks_of, stopped_early
@@ -19,29 +26,29 @@ if TYPE_CHECKING:
     from margrove.select.autotune import Tuning
     from margrove.workbench.tables import Task
 
-__all__ = ["FittedModel", "fit_learner"]
+__all__ = ["FittedModel", "digest_of", "fit_learner", "provenance"]
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model of a table, and what is known about it.
+    """A model of a table, with its test score and tuning.
 
     Attributes
     ----------
     model : estimator
-        Fitted to all rows; to the training rows if it was not refitted.
+        Fitted to all rows, or to the training rows if it was not refitted.
     learner : str
     tested : estimator or None
-        The model that learnt without the test rows and was scored by them. None without a test.
+        The model that was fitted without the test rows and scored by them. None without a test.
     rows : HeldOutRows
     score : HeldOutScore or None
     tuning : Tuning or None
     seconds : float
-        All in all.
+        Total time.
     stopped_early : bool
         Whether a fit ended before it had converged.
     remarks : tuple of str
-        What fits warned of, once each.
+        Warnings of the fits, once each.
     """
 
     model: Any
@@ -70,30 +77,30 @@ def fit_learner(
     n_jobs: int | None = -1,
     refit: bool = True,
 ) -> FittedModel:
-    """Learn from a part of a table, test with the rest, then learn from all of it.
+    """Fit a learner to the training rows, test it with the others, then fit it to all rows.
 
     Parameters
     ----------
     task : Task
     learner : str
-        Its short name.
+        Its name in the registry.
     observer : Observer or None
     rows : HeldOutRows or None
-        Rows to learn from and to test with; None holds out `test_size` of them.
+        Training rows and test rows; None holds out a share of `test_size`.
     parameters : dict or None
-        Of the estimator, in place of its defaults.
+        Parameters of the estimator that differ from its defaults.
     tune : bool
-        Whether the parameters that matter most are chosen by trying. Test rows have no part in it.
+        Whether to tune with `autotune`. Test rows are not used for it.
     calibrate : bool
-        Whether probabilities are learnt from scores of rows held out (Platt).
+        Whether to calibrate probabilities by scores of held-out rows (Platt).
     test_size : float
-        0 tests nothing.
+        0 means no test.
     seed : int
     max_time : float or None
         Seconds for one fit.
     n_jobs : int or None
     refit : bool
-        Without it, the model is the one that was tested, and has not learnt from all rows.
+        Whether to fit the final model to all rows. If not, it is the tested model.
 
     Returns
     -------
@@ -113,7 +120,7 @@ def fit_learner(
         tested = _calibrated(fitted, task, rows.train) if calibrate else fitted
         score = score_model(tested, task, rows) if rows.has_test else None
         final = tested
-        if refit and rows.has_test:  # calibration fits by itself
+        if refit and rows.has_test:
             all_rows = slice(None)
             final = (
                 _calibrated(fitted, task, all_rows)
@@ -127,13 +134,13 @@ def fit_learner(
 
 
 def _calibrated(model: Any, task: Task, rows: Any) -> Any:
-    """The same with probabilities, which scores of rows held out are mapped to (Platt)."""
+    """The model with probabilities by Platt's sigmoid, fitted to scores of held-out rows."""
     from sklearn.base import clone
     from sklearn.calibration import CalibratedClassifierCV
 
     folds = tuning_folds(task, rows)
     if task.kind == "regression" or folds < 2:
-        rest = "is for classes of at least two rows each."
+        rest = "needs a classification with at least two rows of each class."
         raise InvalidRequestError(f"calibrate {rest}", f"--calibrate {rest}")
     return CalibratedClassifierCV(clone(model), cv=folds, ensemble=False).fit(
         task.X[rows], task.y[rows]
@@ -151,8 +158,31 @@ def _fitted(
     folds = tuning_folds(task, train)
     if folds < 2:
         raise InvalidRequestError(
-            f"Tuning needs at least two rows of each class to learn from, and {task.name} has not "
-            "as many. Drop the rare classes, or do without tuning."
+            f"Tuning needs at least two training rows of each class, which {task.name} does not "
+            "have. Drop the rare classes, or do without tuning."
         )
     tuned = autotune(model, X, y, cv=folds, random_state=seed, n_jobs=n_jobs)
     return tuned, tuned.tuning_
+
+
+# -- what a model file says about the origin of its model --
+
+
+def digest_of(y: Any) -> str:
+    """A hash of the targets, which identifies the training table without storing any of it."""
+    return hashlib.sha256("\x1f".join(map(str, y.tolist())).encode()).hexdigest()[:32]
+
+
+def provenance(fitted: FittedModel, task: TargetColumn, seed: int) -> dict[str, Any]:
+    """How a model was made, as plain values; without times, folders and host names."""
+    return {
+        "table": visible(task.name),  # names of files can be invalid text
+        "rows": task.n_rows,
+        "task": task.kind,
+        "target": task.target,
+        "id_column": task.id_column,
+        "learner": fitted.learner,
+        "seed": seed,
+        "answers_digest": digest_of(task.y),
+        "score": None if fitted.score is None else fitted.score.as_dict(),
+    }

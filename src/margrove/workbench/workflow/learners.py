@@ -1,4 +1,4 @@
-"""Learners by their short names: estimators, and models of raw tables."""
+"""Learners by their names in the registry, as estimators and as models of raw tables."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ BASELINE = "baseline"
 
 
 def compared_learners(task: TaskKind) -> list[str]:
-    """Names of the learners that are compared where none is named."""
-    return [own.name for own in learners_at("commands", task)]
+    """Names of the learners that are compared if none is named."""
+    return [learner.name for learner in learners_at("commands", task)]
 
 
 def make_learner(
@@ -32,9 +32,9 @@ def make_learner(
     n_jobs: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A new estimator of a learner; seed, time and threads are set where it has them.
+    """A new estimator of a learner; seed, time limit and threads are set if it has them.
 
-    "baseline" is the commonest class, or the mean.
+    "baseline" predicts the most frequent class, or the mean.
     """
     if name == BASELINE:
         return _baseline(task)
@@ -59,7 +59,7 @@ def make_learner(
 
 
 def _require_known_kernel(kernel: Any) -> None:
-    """Before the table is prepared."""
+    """Raise now, not after the table is prepared, if there is no such kernel."""
     from margrove.margin.kernels import KERNELS
 
     if kernel is not None and kernel not in KERNELS:
@@ -79,7 +79,7 @@ def _baseline(task: TaskKind) -> Any:
 def table_models(
     task: Task, names: Sequence[str], observer: Observer, n_jobs: int | None, **settings: Any
 ) -> dict[str, Any]:
-    """Models of raw tables, by name; their kernels are compiled, so that fits can be timed."""
+    """Models of raw tables by name; their kernels are compiled, so that fits can be timed."""
     from margrove.workbench.tables import table_model
     from margrove.workbench.workflow.compiling import compile_learners
 

@@ -1,4 +1,4 @@
-"""Who is told how far the work is."""
+"""Observer: gets notes and the progress of the work."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["Observer", "SilentObserver"]
 
 
 class Observer(Protocol):
-    """What front ends have to hear about; nothing of it is part of the outcome."""
+    """Gets what a front end shows during the work; the outcome does not depend on it."""
 
     def note(self, text: str) -> None:
-        """Something that people who watch want to know."""
+        """A text for the user."""
 
     def progress(self, step: str) -> AbstractContextManager[None]:
-        """Entered while a step runs."""
+        """A context that is entered while a step runs."""
 
     def compared(self, comparison: TableComparison) -> None:
-        """The learners were compared; the choice and the fit come next."""
+        """Called when the learners were compared, before one is chosen and fitted."""
 
 
 class SilentObserver:
-    """Ignores everything."""
+    """An observer that ignores everything."""
 
     def note(self, text: str) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The whole way: hold rows out, compare learners on the others, choose one, fit and test it."""
+"""run_workflow: hold out rows, compare learners on the others, choose one, fit and test it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ __all__ = ["Outcome", "Plan", "run_workflow"]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How a model of a table is to be made.
+    """The settings of `run_workflow`.
 
     Attributes
     ----------
     learner : str or None
-        None is whatever wins the comparison.
+        None is the winner of the comparison.
     compare : {"all", "named", "if needed"}
         Which learners are compared: all, even if one is named; the named one with the baseline; or
-        all, but only where none is named.
+        all, but only if none is named.
     tune : {"yes", "no", "if possible"}
-        "if possible": not where a class has too few rows to choose by.
+        "if possible": not if a class has too few rows for folds.
     parameters : dict
-        Of the estimator of a named learner.
+        Parameters of the estimator of a named learner.
     calibrate, test_size, seed, max_time, n_jobs, refit
-        As of `fit_learner`.
+        As for `fit_learner`.
     on_interrupt : {"raise", "keep"}
-        As of `compare_learners`.
+        As for `compare_learners`.
     """
 
     learner: str | None = None
@@ -54,14 +54,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a plan.
+    """The result of `run_workflow`.
 
     Attributes
     ----------
     rows : HeldOutRows
-        Test rows have no part in the comparison, the choice or the tuning.
+        Test rows are not used in the comparison, the choice or the tuning.
     comparison : TableComparison or None
-        Of the training rows; None if there was none.
+        On the training rows; None if nothing was compared.
     fitted : FittedModel
     is_tuned : bool
     """
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def run_workflow(task: Task, plan: Plan, observer: Observer | None = None) -> Outcome:
-    """Carry out a plan: rows are held out once, and all steps keep to them."""
+    """Carry out a plan; all steps use the same held-out rows."""
     observer = observer or SilentObserver()
     rows = held_out(task, plan.test_size, plan.seed)
     comparison = None
@@ -94,7 +94,7 @@ def run_workflow(task: Task, plan: Plan, observer: Observer | None = None) -> Ou
     if plan.tune == "if possible":
         is_tuned = tuning_folds(task, rows.train) >= 2
         if not is_tuned:
-            observer.note("Not tuned: some class has too few rows to learn from and to choose by.")
+            observer.note("Not tuned: a class has too few rows for cross-validation.")
     fitted = fit_learner(
         task,
         learner,

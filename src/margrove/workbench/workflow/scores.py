@@ -1,4 +1,4 @@
-"""The score of a model on rows that it has not seen, with its interval and the baseline's."""
+"""The score of a model on rows that it has not seen, with an interval and a baseline."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ __all__ = ["HeldOutScore", "percent_or_number", "score_model", "score_prediction
 
 
 def percent_or_number(value: float, *, is_share: bool) -> str:
-    """'93.1%' of a share, four digits of another number."""
+    """'93.1%' for a share, four digits for another number."""
     return f"{value:.1%}" if is_share else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """Accuracy or r2 on rows that were not learnt from, with its 95 % interval.
+    """Accuracy or r2 on test rows, with its 95 % interval.
 
-    `baseline` is the score of the commonest class, or of the mean, of the training rows.
+    `baseline` is the score of predicting the most frequent class, or the mean, of the training
+    rows.
     """
 
     name: str
@@ -46,7 +47,7 @@ class HeldOutScore:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values; None for what few rows cannot tell."""
+        """Plain values for JSON; None for infinite ones, which few rows can have."""
         numbers = {
             key: number if math.isfinite(number) else None
             for key, number in (
@@ -66,7 +67,7 @@ def score_model(model: Any, task: Task, rows: HeldOutRows) -> HeldOutScore:
 
 
 def score_predictions(kind: TaskKind, y: Any, predicted: Any, learnt: Any) -> HeldOutScore:
-    """The score of predictions for targets `y`, by a model that has learnt from others."""
+    """The score of predictions for targets `y`; `learnt` are the targets of the training rows."""
     import numpy as np
     from sklearn.metrics import r2_score
 

@@ -1,4 +1,4 @@
-"""Tables on their way: built-in ones, some rows of a task, and what the doctor finds."""
+"""Built-in data sets as raw tables, some rows of a task, and the doctor's diagnosis."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["built_in_table", "diagnosis_of", "part_of", "sample_of"]
 
 
 def built_in_table(name: str) -> RawTable:
-    """One of `margrove.datasets.DATASETS`, as if it had been read from a file.
+    """One of `margrove.datasets.DATASETS` as a raw table.
 
-    The last column, "target", holds the names of the classes where the set has names.
+    The last column, "target", contains the names of the classes if the set has names.
     """
     try:
         import polars as pl
@@ -45,7 +45,7 @@ def built_in_table(name: str) -> RawTable:
 
 
 def part_of(task: Task, rows: Any) -> Task:
-    """The same task with some of its rows, given by their numbers."""
+    """The same task with some of its rows, given by their indices."""
     ids = None if task.ids is None else task.ids[rows]
     return replace(task, X=task.X[rows], y=task.y[rows], ids=ids)
 
@@ -61,9 +61,9 @@ def sample_of(task: Task, n_rows: int, seed: int = 0) -> Task:
 
 
 def diagnosis_of(task: Task) -> Diagnosis:
-    """What the doctor finds in all columns but texts, which are prepared word by word."""
+    """The doctor's diagnosis of all columns except texts, which are prepared word by word."""
     from margrove.workbench.doctor import doctor
 
-    others = task.X.drop([own.name for own in task.columns if own.type == "text"])
+    others = task.X.drop([column.name for column in task.columns if column.type == "text"])
     X = others if others.width else [[]] * len(task.y)  # frames without columns have no rows
     return doctor(X, task.y, task=task.kind, estimate=False).for_commands()

@@ -1,11 +1,11 @@
-"""What can be wrong with columns, labels, rows and targets.
+"""Checks of columns, labels, rows and targets: functions from `ExaminedData` to findings.
 
-column_copies   columns that say the same
-columns         what can be wrong with columns, whatever is to be predicted
-labels          what can be wrong with columns of labels
-leaks           columns that tell the target by themselves
-rows            what can be wrong with rows: copies, contradictions, rows without any value
-targets         what can be wrong with a target
+columns         columns, without regard to the target
+labels          columns of labels
+column_copies   columns that are equal, up to units or names of labels
+rows            copies of rows, contradicting rows, empty rows
+targets         classes or numbers of the target, and missing values that depend on it
+leaks           columns that determine the target
 """
 
 import lazy_loader

@@ -1,8 +1,8 @@
-"""Columns that say the same: equal, equal up to units, or equal up to the names of labels.
+"""Columns with the same content: equal, equal up to units, or equal up to the names of labels.
 
-Comparing all pairs takes too long where there are many columns. Each is brought into a form in
-which copies are alike, and projected on the same random vector: copies have the same projection, so
-only neighbours in its order need to be compared.
+Comparing all pairs of many columns takes too long. Columns are standardised, which makes copies
+equal, and projected on the same random vector. Copies have the same projection, so only columns
+with neighbouring projections are compared.
 """
 
 from __future__ import annotations
@@ -14,65 +14,65 @@ import numpy as np
 
 from margrove._data import CodedTable
 from margrove.workbench.doctor.column_figures import ColumnFigures
-from margrove.workbench.doctor.examined_data import Patient
+from margrove.workbench.doctor.examined_data import ExaminedData
 from margrove.workbench.doctor.findings import Finding, Severity, named
 
 __all__ = ["COPY_CHECKS", "copies_of", "relabellings_of"]
 
 _CLOSE = 1e-9
-_MOST_LABELS = 256
-_MOST_GROUPS = 3  # that are told one by one
-_FEWEST_ENTRIES = 10  # of sparse columns, of which many have one or two
-_FEWEST_ROWS = 10  # in fewer, columns of few values are often equal by chance
+_MAX_LABELS = 256
+_MAX_GROUPS = 3  # that get a finding each
+_MIN_ENTRIES = 10  # of a sparse column: many have one or two
+_MIN_ROWS = 10  # in fewer rows, columns of few values are often equal by chance
 
 
-def _copies(patient: Patient) -> Iterator[Finding]:
-    if patient.table.n_rows < _FEWEST_ROWS:
+def _copies(data: ExaminedData) -> Iterator[Finding]:
+    if data.table.n_rows < _MIN_ROWS:
         return
-    equal, affine = copies_of(patient.table, patient.figures)
-    taken = {column for group in equal + affine for column in group[1:]}
+    equal, affine = copies_of(data.table, data.figures)
+    reported = {column for group in equal + affine for column in group[1:]}
     relabelled = [
         group
-        for group in relabellings_of(patient.table, patient.figures)
-        if not taken.issuperset(group[1:])
+        for group in relabellings_of(data.table, data.figures)
+        if not reported.issuperset(group[1:])
     ]
     keep_one = "Keep one of them"
-    weigh = ": copies weigh double in a margin and share importance in trees."
-    yield from _told(patient, equal, "duplicated_columns", "warning", "equal", keep_one + weigh)
+    why = ": copies count double in margin machines and share their importance in trees."
+    yield from _findings_of(data, equal, "duplicated_columns", "warning", "equal", keep_one + why)
     for groups, how in ((affine, "units or sign"), (relabelled, "the names of their values")):
         what = f"equal up to {how}"
-        yield from _told(patient, groups, "equivalent_columns", "notice", what, keep_one + ".")
+        yield from _findings_of(data, groups, "equivalent_columns", "notice", what, keep_one + ".")
 
 
-def _told(
-    patient: Patient,
+def _findings_of(
+    data: ExaminedData,
     groups: list[list[int]],
     kind: str,
     severity: Severity,
     what: str,
     way_out: str,
 ) -> Iterator[Finding]:
-    """A finding for each group, or one for all where they are many."""
-    where = f"{what} in all {patient.table.n_rows:,} rows"
-    if len(groups) <= _MOST_GROUPS:
+    """A finding for each group, or one for all if there are many."""
+    where = f"{what} in all {data.table.n_rows:,} rows"
+    if len(groups) <= _MAX_GROUPS:
         for group in groups:
-            names = patient.names(group)
+            names = data.names(group)
             yield Finding(kind, severity, f"{named(names)} are {where}.", way_out, names)
         return
-    example = named(patient.names(groups[0])).replace("C", "c", 1)
+    example = named(data.names(groups[0])).replace("C", "c", 1)
     yield Finding(
         kind,
         severity,
         f"There are {len(groups):,} groups of columns that are {where}, such as {example}.",
         way_out,
-        patient.names([column for group in groups for column in group]),
+        data.names([column for group in groups for column in group]),
     )
 
 
 def copies_of(table: CodedTable, figures: ColumnFigures) -> tuple[list[list[int]], list[list[int]]]:
-    """Groups of columns that are equal, and of those that are so up to a x + b."""
+    """Groups of equal columns, and groups of columns that are equal up to a x + b."""
     entries = table.n_rows - figures.commonest
-    least = _FEWEST_ENTRIES if table.is_sparse else 1
+    least = _MIN_ENTRIES if table.is_sparse else 1
     usable = np.flatnonzero(
         (figures.distinct > 1)
         & (entries >= least) & (figures.infinite == 0) & np.isfinite(figures.std)
@@ -103,7 +103,7 @@ def _compare_run(
     equal: dict[int, list[int]],
     affine: dict[int, list[int]],
 ) -> None:
-    """Compare each column of a run with the first of those that differ from each other."""
+    """Compare each column of a run with those before it that differ from each other."""
     leaders: list[tuple[int, np.ndarray, np.ndarray]] = []
     for j in run:
         values = table.column(j)
@@ -131,11 +131,11 @@ def _is_close(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _projections(table: CodedTable, figures: ColumnFigures) -> np.ndarray:
-    """(d,): each column, with mean 0 and spread 1, times the same random numbers."""
+    """(d,): the product of each standardised column with the same random vector."""
     weights = np.random.default_rng(0).standard_normal(table.n_rows)
     with np.errstate(all="ignore"):
         if table.is_sparse:
-            if np.isnan(table.X.data).any():  # gaps count as the mean, which zero is not
+            if np.isnan(table.X.data).any():  # missing cells count as the mean, which is not zero
                 return np.array(
                     [
                         np.nan_to_num((table.column(j) - mean) / std) @ weights
@@ -144,21 +144,21 @@ def _projections(table: CodedTable, figures: ColumnFigures) -> np.ndarray:
                 )
             sums = table.X.T @ weights
             return np.asarray((sums - figures.mean * weights.sum()) / figures.std)
-        parts = []
+        projections = []
         for first, block in table.blocks():
-            own = slice(first, first + len(block))
-            standard = (block - figures.mean[own, None]) / figures.std[own, None]
-            parts.append(np.nan_to_num(standard, nan=0.0, posinf=0.0, neginf=0.0) @ weights)
-    return np.concatenate(parts)
+            columns = slice(first, first + len(block))
+            standard = (block - figures.mean[columns, None]) / figures.std[columns, None]
+            projections.append(np.nan_to_num(standard, nan=0.0, posinf=0.0, neginf=0.0) @ weights)
+    return np.concatenate(projections)
 
 
 def relabellings_of(table: CodedTable, figures: ColumnFigures) -> list[list[int]]:
-    """Groups of columns of a few values which stand for each other, one for one."""
+    """Groups of columns with few values that correspond one to one."""
     if table.is_sparse:
         return []
     candidates: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    few = (figures.distinct > 2) & (figures.distinct <= _MOST_LABELS) & (figures.infinite == 0)
-    few &= 2 * figures.distinct <= table.n_rows  # of many values any two columns are alike
+    few = (figures.distinct > 2) & (figures.distinct <= _MAX_LABELS) & (figures.infinite == 0)
+    few &= 2 * figures.distinct <= table.n_rows  # columns of unique values always correspond
     for j in np.flatnonzero(few).tolist():
         key = (figures.distinct[j], figures.commonest[j], figures.missing[j])
         candidates[tuple(map(int, key))].append(j)
@@ -173,7 +173,7 @@ def relabellings_of(table: CodedTable, figures: ColumnFigures) -> list[list[int]
 
 
 def _by_first_appearance(values: np.ndarray) -> np.ndarray:
-    """int16 (n,): each value as the number of others that were there before it."""
+    """int16 (n,): each value as the number of different values before its first occurrence."""
     _, first, codes = np.unique(values, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int16)
     rank[np.argsort(first)] = np.arange(len(first))

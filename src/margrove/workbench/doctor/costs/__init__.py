@@ -1,8 +1,10 @@
-"""What a fit will cost, from a few small fits.
+"""Estimates of the time and memory of a fit, from a few small fits.
 
-estimates   from what a few small fits cost to what a large one will
-families    how the cost of each family of learners grows
-probes      small fits of parts of a table, timed and weighed
+estimates    the arithmetic: from the costs of small fits to that of a large one
+families     how the cost of each family of learners grows with the rows
+probes       small fits to some rows of a table, with their time and memory
+probe_rows   the rows of these fits
+memory       the memory that a fit takes
 """
 
 import lazy_loader

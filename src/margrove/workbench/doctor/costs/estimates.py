@@ -1,8 +1,8 @@
-"""From what a few small fits cost to what a large one will: pure arithmetic, no clocks.
+"""The arithmetic of estimates: from the costs of a few small fits to that of a large one.
 
-The cost of n rows is taken as a + b n^e, where e belongs to the family of the learner: 1 for what
-reads rows in turn, 1.6 for kernel machines, between the number of rows and that of their pairs.
-Learners that add one tree after the other cost s(n) + rounds * r(n), both of that form.
+The cost of n rows is a + b n^e, where e depends on the family of the learner: 1 for learners whose
+time is proportional to the rows, 1.6 for kernel machines. Learners that add one tree after the
+other cost s(n) + rounds * r(n), with both terms of that form.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ __all__ = [
     "total_seconds",
 ]
 
-_MEASURED_SPREAD = 1.3  # between one run and the next
-_LEAST_OF_ROUNDS = 0.02  # of the time of a probe
-_DOUBT = {True: 0.12, False: 0.25}  # exponent of the ratio of rows; of linear growth, and of other
+_MEASURED_SPREAD = 1.3  # factor between two runs of the same fit
+_MIN_ROUND_SHARE = 0.02  # of the time of a probe
+_DOUBT = {True: 0.12, False: 0.25}  # exponent of the ratio of rows, if growth is linear or not
 
 
 @dataclass(frozen=True)
 class Probe:
     """A small fit.
 
-    rows, rounds   of how many
-    seconds
-    n_bytes        the most at a time, None if nobody looked; of these the model keeps `kept_bytes`
+    rows, rounds   number of rows and rounds
+    seconds        duration
+    n_bytes        peak memory, None if it was not measured
+    kept_bytes     memory of the fitted model, a part of n_bytes
     """
 
     rows: int
@@ -50,18 +51,18 @@ class Probe:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What a fit of all rows is expected to take.
+    """Expected time and memory of a fit to all rows.
 
     Attributes
     ----------
     estimator : str
-        Its name.
+        Name of the estimator.
     seconds, seconds_low, seconds_high : float
-        Time, and the range it will probably be in.
+        Time, and its probable range.
     megabytes, megabytes_low, megabytes_high : float
-        The most memory in use at a time, beyond what was in use before.
+        Peak memory beyond what was in use before, and its probable range.
     basis : str
-        What the estimate was made from.
+        The fits that the estimate is based on.
     """
 
     estimator: str
@@ -74,7 +75,7 @@ class CostEstimate:
     basis: str
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, as what JSON can hold."""
+        """All fields as values that JSON can hold."""
         return asdict(self)
 
 
@@ -83,51 +84,51 @@ def extrapolated(
 ) -> float:
     """The cost of n rows from those of fewer, as a + b n^exponent with a, b >= 0.
 
-    Costs are weighed by their relative errors: a timer is as wrong about a short time as about a
-    long one, in per cent.
+    The fit minimises relative errors, because the error of a measured time is about the same
+    percentage for short and long times.
     """
     rows, cost = np.asarray(sizes, float), np.maximum(np.asarray(costs, float), 1e-12)
     if len(rows) == 1:
         return float(cost[0] * (n / rows[0]) ** exponent)
-    unit, price = rows.max(), cost.max()
+    unit, highest = rows.max(), cost.max()
     forms = np.column_stack([np.ones(len(rows)), (rows / unit) ** exponent])
-    found, _ = nnls(forms * (price / cost)[:, None], np.ones(len(rows)))
-    return float(price * (found[0] + found[1] * (n / unit) ** exponent))
+    found, _ = nnls(forms * (highest / cost)[:, None], np.ones(len(rows)))
+    return float(highest * (found[0] + found[1] * (n / unit) ** exponent))
 
 
 def setup_and_round(few: Probe, many: Probe) -> tuple[float, float]:
-    """Seconds before the first round, and of a round, from two fits of the same rows."""
+    """The seconds before the first round, and per round, from two fits to the same rows."""
     if many.rounds == few.rounds:
         return 0.0, many.seconds / many.rounds
-    all_of_it = many.seconds / many.rounds
+    highest = many.seconds / many.rounds
     a_round = (many.seconds - few.seconds) / (many.rounds - few.rounds)
-    # Never more than if there were nothing but rounds, nor free, whatever a noisy clock says.
-    a_round = float(np.clip(a_round, _LEAST_OF_ROUNDS * all_of_it, all_of_it))
+    # At most as if there were no setup, and never zero, however noisy the measured times are.
+    a_round = float(np.clip(a_round, _MIN_ROUND_SHARE * highest, highest))
     return many.seconds - many.rounds * a_round, a_round
 
 
 def total_seconds(
     pairs: Sequence[tuple[Probe, Probe]], n: int, rounds: int, exponent: float
 ) -> float:
-    """Of n rows and so many rounds, from pairs of probes of few rounds and of more.
+    """The seconds of n rows and so many rounds, from pairs of probes of few and of more rounds.
 
-    A learner without rounds has pairs of one and the same probe, and one round.
+    For a learner without rounds, both probes of a pair are the same, with one round.
     """
-    parts = [setup_and_round(few, many) for few, many in pairs]
-    return _summed([many.rows for _, many in pairs], parts, n, rounds, exponent)
+    costs = [setup_and_round(few, many) for few, many in pairs]
+    return _total([many.rows for _, many in pairs], costs, n, rounds, exponent)
 
 
 def total_bytes(
     pairs: Sequence[tuple[Probe, Probe]], n: int, rounds: int, exponent: float
 ) -> float:
-    """Of n rows and so many rounds: what a round adds, and what is used again by the next."""
+    """The peak memory of n rows and so many rounds, in bytes."""
     known = [pair for pair in pairs if pair[1].n_bytes is not None]
-    parts = [_bytes_of_setup_and_round(few, many) for few, many in known]
-    return _summed([many.rows for _, many in known], parts, n, rounds, exponent)
+    costs = [_bytes_of_setup_and_round(few, many) for few, many in known]
+    return _total([many.rows for _, many in known], costs, n, rounds, exponent)
 
 
 def _bytes_of_setup_and_round(few: Probe, many: Probe) -> tuple[float, float]:
-    """A round adds what the model keeps of it, or by how much more rounds took more."""
+    """A round adds its part of the model, or the difference of the two peaks if that is more."""
     peak = many.n_bytes or 0.0
     a_round = many.kept_bytes / many.rounds
     if few.n_bytes is not None and many.rounds > few.rounds:
@@ -136,19 +137,19 @@ def _bytes_of_setup_and_round(few: Probe, many: Probe) -> tuple[float, float]:
     return peak - many.rounds * a_round, a_round
 
 
-def _summed(
+def _total(
     sizes: Sequence[int],
-    parts: Sequence[tuple[float, float]],
+    costs: Sequence[tuple[float, float]],
     n: int,
     rounds: int,
     exponent: float,
 ) -> float:
-    setup = extrapolated(sizes, [part[0] for part in parts], n, exponent)
-    return setup + rounds * extrapolated(sizes, [part[1] for part in parts], n, exponent)
+    setup = extrapolated(sizes, [setup for setup, _ in costs], n, exponent)
+    return setup + rounds * extrapolated(sizes, [a_round for _, a_round in costs], n, exponent)
 
 
 def spread_of(largest: int, n: int, exponent: float) -> float:
-    """By what factor an estimate may be off: more, the further it is from what was measured."""
+    """The factor by which an estimate may be off; it grows with n / largest measured size."""
     ratio = max(1.0, n / max(1, largest))
     return _MEASURED_SPREAD * ratio ** _DOUBT[exponent <= 1.0]
 
@@ -159,18 +160,18 @@ class _HasEstimates(Protocol):
 
 
 def cost_table(diagnosis: _HasEstimates) -> list[str]:
-    """Lines of text, one an estimator."""
+    """A text table, one line for each estimator."""
     head = ("", "time", "", "memory", "")
     rows = [head]
-    for own in diagnosis.estimates:
-        seconds = readable_seconds(own.seconds_low), readable_seconds(own.seconds_high)
-        sizes = readable_bytes(1e6 * own.megabytes_low), readable_bytes(1e6 * own.megabytes_high)
+    for cost in diagnosis.estimates:
+        seconds = readable_seconds(cost.seconds_low), readable_seconds(cost.seconds_high)
+        sizes = readable_bytes(1e6 * cost.megabytes_low), readable_bytes(1e6 * cost.megabytes_high)
         rows.append(
             (
-                own.estimator,
-                readable_seconds(own.seconds),
+                cost.estimator,
+                readable_seconds(cost.seconds),
                 f"({' .. '.join(seconds)})",
-                readable_bytes(1e6 * own.megabytes),
+                readable_bytes(1e6 * cost.megabytes),
                 f"({' .. '.join(sizes)})",
             )
         )
@@ -187,7 +188,7 @@ def cost_table(diagnosis: _HasEstimates) -> list[str]:
 
 
 def readable_seconds(seconds: float) -> str:
-    """In the unit that needs the fewest digits."""
+    """A duration in the unit that needs the fewest digits."""
     if seconds < 0.9995:
         return f"{max(1000 * seconds, 0.1):.2g} ms" if seconds < 0.01 else f"{seconds:.2g} s"
     for unit, size in (("s", 60.0), ("min", 60.0), ("h", 48.0)):
@@ -198,7 +199,7 @@ def readable_seconds(seconds: float) -> str:
 
 
 def readable_bytes(n_bytes: float) -> str:
-    """Two digits and a unit."""
+    """A size with two digits and a unit."""
     for unit in ("B", "kB", "MB"):
         if n_bytes < 999.5:
             return f"{n_bytes:.2g} {unit}" if n_bytes < 99.5 else f"{n_bytes:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""How the cost of each family of learners grows, and the learners that are offered for a task."""
+"""How the cost of each family of learners grows, and the learners that are estimated."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ __all__ = [
     "with_rounds",
 ]
 
-_ONE_CLASS = "OneClassSVM"  # a kernel machine, but no learner of tables
+_ONE_CLASS = "OneClassSVM"  # a kernel machine that is not in the registry of learners
 _MEMBERS = ("Forest", "ExtraTrees", "Bagging")  # in the names of other libraries' estimators
 KERNEL_EXPONENT = 1.6
 _FEW_ROUNDS, _MORE_ROUNDS = 2, 10
-_HASTY_ROUNDS = 1, 4
-_ROWS_THAT_STOP_EARLY = 10_000  # of histogram boosting, with early_stopping="auto"
+_FAST_ROUNDS = 1, 4
+_EARLY_STOPPING_ROWS = 10_000  # above this, early_stopping="auto" of histogram boosting is on
 
 
 @dataclass(frozen=True)
 class Family:
-    """How a learner's cost grows.
+    """How the cost of a learner grows.
 
     exponent       of the number of rows
-    rounds_name    the parameter that counts rounds, None where there are none
-    rounds         how many there will be
-    touches_part   whether it asks for more memory than it writes to
-    abreast        rounds that run side by side, on threads
+    rounds_name    the parameter that counts rounds, None if there is none
+    rounds         number of rounds of a full fit
+    touches_part   whether it allocates more memory than it writes to
+    n_parallel     number of rounds that run at the same time, on threads
     is_chain       whether a round builds on those before
-    wants          what it is given: "codes" (labels as categories, gaps as they are), "filled"
-                   (no gaps) or "scaled" (indicators and standardised numbers)
-    is_hasty       whether a few rounds must do
+    table_form     the form of the table: "codes" (labels as categories, with missing values),
+                   "filled" (no missing values) or "scaled" (indicators and standardised numbers)
+    is_fast        whether probes use fewer rounds
     """
 
     exponent: float = 1.0
     rounds_name: str | None = None
     rounds: int = 1
     touches_part: bool = False
-    abreast: int = 1
+    n_parallel: int = 1
     is_chain: bool = False
-    wants: str = "scaled"
-    is_hasty: bool = False
+    table_form: str = "scaled"
+    is_fast: bool = False
 
     @property
     def probed_rounds(self) -> tuple[int, int]:
-        """Few and more rounds, whose difference is what rounds cost."""
+        """Two numbers of rounds; the cost of a round is found from the difference."""
         if self.rounds_name is None:
             return 1, 1
-        few, more = _HASTY_ROUNDS if self.is_hasty else (_FEW_ROUNDS, _MORE_ROUNDS)
-        few, more = max(few, self.abreast), max(more, 4 * self.abreast)
+        few, more = _FAST_ROUNDS if self.is_fast else (_FEW_ROUNDS, _MORE_ROUNDS)
+        few, more = max(few, self.n_parallel), max(more, 4 * self.n_parallel)
         return min(few, self.rounds), min(more, self.rounds)
 
-    def in_haste(self) -> Family:
-        """The same, with fewer rounds to be probed."""
-        return replace(self, is_hasty=True)
+    def with_fewer_rounds(self) -> Family:
+        """The same family, with fewer rounds in probes."""
+        return replace(self, is_fast=True)
 
 
 def family_of(estimator: Any) -> Family:
@@ -89,14 +89,14 @@ def family_of(estimator: Any) -> Family:
         rounds_name=rounds_name,
         rounds=max(1, rounds),
         touches_part=touches_part,
-        abreast=_abreast(final, name),
-        is_chain=rounds_name is not None and not _grows_apart(name),
-        wants=_wants(final, name),
+        n_parallel=_n_parallel(final, name),
+        is_chain=rounds_name is not None and not _has_independent_members(name),
+        table_form=_table_form(final, name),
     )
 
 
 def _learner_of(name: str) -> Learner | None:
-    """By the name of the class: estimators of scikit-learn cost what ours of that name do."""
+    """The learner of a class name; estimators of scikit-learn are assumed to cost the same."""
     found = estimator_named(name)
     return None if found is None else found[0]
 
@@ -106,15 +106,15 @@ def _is_kernel_machine(name: str) -> bool:
     return name == _ONE_CLASS or (learner is not None and learner.cost == "kernel")
 
 
-def _grows_apart(name: str) -> bool:
+def _has_independent_members(name: str) -> bool:
     learner = _learner_of(name)
     if learner is not None:
         return learner.cost == "members"
     return any(word in name for word in _MEMBERS)
 
 
-def _abreast(final: Any, name: str) -> int:
-    if not _grows_apart(name):
+def _n_parallel(final: Any, name: str) -> int:
+    if not _has_independent_members(name):
         return 1
     unset: Literal["one", "all"] = (
         "all" if type(final).__module__.startswith("margrove.") else "one"
@@ -131,7 +131,7 @@ def _rounds_name(final: Any) -> str | None:
     return name if isinstance(rounds, (int, np.integer)) else None
 
 
-def _wants(final: Any, name: str) -> str:
+def _table_form(final: Any, name: str) -> str:
     if hasattr(final, "categorical_features"):
         return "codes"
     learner = _learner_of(name)
@@ -141,65 +141,64 @@ def _wants(final: Any, name: str) -> str:
 
 
 def with_rounds(estimator: Any, rounds_name: str, rounds: int) -> Any:
-    """A clone that stops after so many rounds."""
+    """A clone with this number of rounds."""
     from sklearn.base import clone
 
-    own = clone(estimator)
-    final_step(own).set_params(**{rounds_name: rounds})
-    return own
+    copy = clone(estimator)
+    final_step(copy).set_params(**{rounds_name: rounds})
+    return copy
 
 
 def settle_early_stopping(final: Any, n_rows: int) -> None:
-    """Let a probe of few rows do what a fit of all of them will: hold some back, or not."""
+    """Set early_stopping="auto" to its value for a fit to all rows, so that probes do the same."""
     if getattr(final, "early_stopping", None) == "auto":
-        final.set_params(early_stopping=n_rows > _ROWS_THAT_STOP_EARLY)
+        final.set_params(early_stopping=n_rows > _EARLY_STOPPING_ROWS)
 
 
 def learners_for(task: Task) -> list[Any]:
-    """The learners whose costs are estimated, with their defaults, those first that are quick."""
+    """The learners whose costs are estimated, with their defaults, fast families first."""
     learners = learners_at("estimates", task)
-    learners.sort(key=lambda own: own.family == "margin")
-    entries = [own.for_task(task) for own in learners]
+    learners.sort(key=lambda learner: learner.family == "margin")
+    entries = [learner.for_task(task) for learner in learners]
     return [entry.estimator_class() for entry in entries if entry is not None]
 
 
-# What was seen of pairs of classes: their tiles of K live until the garbage collector comes.
+# Measured with machines of pairs of classes: tiles of K live until the garbage collector runs.
 _TILES_ALIVE = 50
-_MORE_THAN_TILES = 1.25
+_TILE_OVERHEAD = 1.25
 _WORKING_BYTES = 45e6
-_LEFT_BEHIND = 100e6  # by pairs that were solved before
-_AS_A_WHOLE = 2048  # rows up to which K is there as a whole
-
+_BYTES_OF_EARLIER_PAIRS = 100e6
+_FULL_MATRIX_ROWS = 2048  # up to this number of rows, all of K is in memory
 
 _PERCEPTRON_BUFFER = 8.0 * 2**20
-_BYTES_A_PAIR = 0.6  # of rows: of the rows of K about one in seven is kept
+_BYTES_PER_PAIR_OF_ROWS = 0.6  # about one row of K in seven is kept
 
 
 def kernel_machine_bytes(n_rows: int) -> float:
-    """Memory of a kernel machine of two classes, or of numbers, where nothing was measured."""
-    return _WORKING_BYTES + _BYTES_A_PAIR * float(n_rows) ** 2
+    """The memory of a kernel machine of two classes or of a regression, if it was not measured."""
+    return _WORKING_BYTES + _BYTES_PER_PAIR_OF_ROWS * float(n_rows) ** 2
 
 
 def buffer_bytes(name: str, n_rows: int, n_columns: int) -> float:
-    """Of a buffer that stops growing: small fits show how it grows, and not that it ends."""
+    """The size of a buffer with a maximum, which small fits do not reach."""
     return min(_PERCEPTRON_BUFFER, 8.0 * n_rows * n_columns) if name == "Perceptron" else 0.0
 
 
 def pairs_bytes(class_counts: np.ndarray) -> float:
-    """Memory of a machine for each pair of several classes.
+    """The memory of the machines of all pairs of several classes.
 
-    Pairs of few rows have their part of K as a tile, and what each class has with itself is kept;
-    larger ones are solved one after the other, each as a machine of two classes.
+    Pairs of few rows have their part of K as a tile, and the block of each class with itself is
+    kept. Larger pairs are solved one after the other, each as a machine of two classes.
     """
     counts = np.sort(np.asarray(class_counts, float))
     counts = counts[counts > 0]
     largest = float(counts[-2:].sum())
-    if counts.sum() <= _AS_A_WHOLE:
+    if counts.sum() <= _FULL_MATRIX_ROWS:
         return _WORKING_BYTES / 4 + 8.0 * float(counts.sum()) ** 2
     if largest > LARGEST_TILE:
-        return _LEFT_BEHIND + kernel_machine_bytes(int(largest))
+        return _BYTES_OF_EARLIER_PAIRS + kernel_machine_bytes(int(largest))
     pairs = counts[:, None] + counts[None, :]
     squares = float(np.triu(pairs**2, 1).sum())
     alive = min(1.0, _TILES_ALIVE / math.comb(len(counts), 2))
-    own = float((counts**2).sum())
-    return _WORKING_BYTES + 4.0 * (own + _MORE_THAN_TILES * alive * squares)
+    within_classes = float((counts**2).sum())
+    return _WORKING_BYTES + 4.0 * (within_classes + _TILE_OVERHEAD * alive * squares)

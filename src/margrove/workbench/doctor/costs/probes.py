@@ -1,20 +1,14 @@
-"""Small fits of parts of a table, timed and weighed: what estimates of costs are made from."""
+"""Probes: small fits to some rows of a table, whose time and memory are measured."""
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import re
 import time
-import tracemalloc
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from margrove._data import CodedTable
 from margrove._runtime import available_memory
@@ -36,22 +30,23 @@ from margrove.workbench.doctor.costs.families import (
     settle_early_stopping,
     with_rounds,
 )
+from margrove.workbench.doctor.costs.memory import allocated_bytes, touched_bytes
+from margrove.workbench.doctor.costs.probe_rows import GivenRows, PreparedRows, RowSource
 from margrove.workbench.doctor.examined_data import final_step
 from margrove.workbench.doctor.examined_target import ExaminedTarget
 
 __all__ = ["estimates_for"]
 
-_GAUGE_SIZE = 250
+_TINY_SIZE = 250
 _FIRST_SIZE = 1000
-_FIRST_OF_KERNELS = 2500  # more than 2048, below which other code runs
+_FIRST_KERNEL_SIZE = 2500  # more than 2048, up to which other code runs
 _LARGEST_SIZE = 25_000
-_FEWEST_ROWS = 20
-_LEAST_LEAP = 3.0  # from one size to the next
-_FITS_A_PROBE = 3.0  # two that are timed, and one that is weighed
-_OVERDRAFT = 2.0
-_LEAST_SHARE = 0.5  # of its time that a learner has even if others took too long
-_QUICK = 0.25  # seconds: a fit that may be done twice, since the first one loads compiled code
-_MOST_LABELS = 100  # of a column, that get an indicator each
+_MIN_ROWS = 20
+_MIN_STEP = 3.0  # ratio of the two sizes
+_FITS_PER_PROBE = 3.0  # two for the time, and one for the memory
+_MAX_OVERRUN = 2.0
+_MIN_SHARE = 0.5  # of its time that a learner gets even if others took too long
+_FAST = 0.25  # seconds: faster fits run twice, because the first one loads compiled code
 _SHARES = {"LinearSVC": 2.0, "LinearSVR": 2.0, "SVC": 4.0, "SVR": 4.0}
 
 _clock = time.perf_counter
@@ -67,37 +62,37 @@ def estimates_for(
     *,
     is_blocked: bool,
 ) -> tuple[tuple[CostEstimate, ...], list[str]]:
-    """Estimates for an estimator, or for one of each family; and why there are none of some."""
-    usable = np.flatnonzero(target.is_there)
-    if len(usable) < _FEWEST_ROWS or not table.n_columns:
-        return (), [f"No estimates of cost: fewer than {_FEWEST_ROWS} rows have a target."]
+    """Estimates for an estimator or for the learners of the task, and notes about missing ones."""
+    usable = np.flatnonzero(target.is_known)
+    if len(usable) < _MIN_ROWS or not table.n_columns:
+        return (), [f"No estimates of cost: fewer than {_MIN_ROWS} rows have a target."]
     if len(np.unique(target.codes[usable])) < 2:
         return (), ["No estimates of cost: the target is the same in all rows."]
     rows = np.random.default_rng(0).permutation(usable)
     if estimator is not None:
         if is_blocked:
-            return (), ["No estimate of cost before the critical findings are dealt with."]
+            return (), ["No estimate of cost until the critical findings are resolved."]
         learners = [estimator]
-        source: _Source = _Given(X, y, rows)
+        source: RowSource = GivenRows(X, y, rows)
     else:
         learners = learners_for(target.task)
-        source = _Prepared(table, target, rows)
+        source = PreparedRows(table, target, rows)
     estimates, notes = [], []
-    left, shares = float(seconds), [_SHARES.get(type(own).__name__, 1.0) for own in learners]
+    left, shares = float(seconds), [_SHARES.get(type(each).__name__, 1.0) for each in learners]
     for k, learner in enumerate(learners):
-        least = _LEAST_SHARE * seconds * shares[k] / sum(shares)
+        least = _MIN_SHARE * seconds * shares[k] / sum(shares)
         probing = _Probing(learner, source, max(least, left * shares[k] / sum(shares[k:])))
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a probe rarely converges, and need not
+                warnings.simplefilter("ignore")  # a probe need not converge
                 probing.run()
-        except Exception as error:  # whatever a fit of a stranger's table raises
-            words = " ".join(str(error).split())[:200]
-            notes.append(f"No estimate for {probing.name}: {type(error).__name__}: {words}")
+        except Exception as error:  # becomes a note, whatever the fit raises
+            reason = " ".join(str(error).split())[:200]
+            notes.append(f"No estimate for {probing.name}: {type(error).__name__}: {reason}")
             continue
         left = max(0.0, left - probing.spent)
         estimates.append(probing.estimate(len(usable), target.class_counts))
-    estimates.sort(key=lambda own: own.seconds)
+    estimates.sort(key=lambda cost: cost.seconds)
     return tuple(estimates), notes + _beyond_memory(estimates)
 
 
@@ -106,113 +101,17 @@ def _beyond_memory(estimates: list[CostEstimate]) -> list[str]:
     if available is None:
         return []
     return [
-        f"{own.estimator} may need {readable_bytes(1e6 * own.megabytes)} of memory, and "
+        f"{cost.estimator} may need {readable_bytes(1e6 * cost.megabytes)} of memory, and "
         f"{readable_bytes(available)} is available."
-        for own in estimates
-        if 1e6 * own.megabytes > available
+        for cost in estimates
+        if 1e6 * cost.megabytes > available
     ]
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where the rows of probes come from; `rows` are in random order."""
-
-    def part(self, size: int, family: Family, learner: Any) -> tuple[Any, Any, Any]:
-        """Of the first `size` rows: X, y, and the learner, told which columns are labels."""
-        raise NotImplementedError
-
-    @property
-    def n_rows(self) -> int:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class _Given(_Source):
-    """The table as it was given, for an estimator that was given."""
-
-    X: Any
-    y: Any
-    rows: np.ndarray
-
-    def part(self, size: int, family: Family, learner: Any) -> tuple[Any, Any, Any]:
-        from sklearn.utils import _safe_indexing
-
-        rows = np.sort(self.rows[:size])
-        return _safe_indexing(self.X, rows), _safe_indexing(self.y, rows), learner
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.rows)
-
-
-@dataclass(frozen=True)
-class _Prepared(_Source):
-    """The table as each family would get it after the usual preparation."""
-
-    table: CodedTable
-    target: ExaminedTarget
-    rows: np.ndarray
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.rows)
-
-    def part(self, size: int, family: Family, learner: Any) -> tuple[Any, Any, Any]:
-        rows = np.sort(self.rows[:size])
-        own = self.table.of_rows(rows)
-        is_regression = self.target.task == "regression"
-        y = self.target.values[rows] if is_regression else self.target.codes[rows]
-        if own.is_sparse:
-            return _finite_sparse(own.X, family), y, learner
-        X = np.array(own.X, dtype=np.float64)
-        X[np.isinf(X)] = np.nan
-        if family.wants == "codes":
-            labels = np.flatnonzero(self.table.of_kind("label", "mixed")).tolist()
-            if labels:
-                learner = final_step(learner).set_params(categorical_features=labels)
-            return X, y, learner
-        filled = _filled(X)
-        if family.wants == "filled":
-            return filled, y, learner
-        return _scaled(filled, own), y, learner
-
-
-def _filled(X: np.ndarray) -> np.ndarray:
-    gaps = np.isnan(X)
-    if not gaps.any():
-        return X
-    counts = np.maximum((~gaps).sum(axis=0), 1)
-    return np.where(gaps, np.where(gaps, 0.0, X).sum(axis=0) / counts, X)
-
-
-def _finite_sparse(X: Any, family: Family) -> Any:
-    data = np.where(np.isfinite(X.data), X.data, 0.0)
-    X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-    if family.wants != "scaled":
-        return X
-    largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
-    return (X @ sp.diags_array(1.0 / np.where(largest > 0, largest, 1.0))).tocsr()
-
-
-def _scaled(X: np.ndarray, table: CodedTable) -> np.ndarray:
-    """Numbers with mean 0 and spread 1, labels as indicators."""
-    is_label = table.of_kind("label", "mixed")
-    with np.errstate(all="ignore"):
-        numbers = X[:, ~is_label]
-        spread = numbers.std(axis=0)
-        good = np.isfinite(spread) & (spread > 0)
-        numbers = (numbers - numbers.mean(axis=0)) / np.where(good, spread, 1.0)
-        parts = [np.where(good, numbers, 0.0)]
-    for j in np.flatnonzero(is_label).tolist():
-        n_labels = min(len(table.labels.get(j, ())), _MOST_LABELS)
-        parts.append((X[:, [j]] == np.arange(n_labels)).astype(np.float64))
-    return np.ascontiguousarray(np.concatenate(parts, axis=1))
-
-
 class _Probing:
-    """Fits of one learner to more and more rows, as long as its time allows."""
+    """Fits of one learner to increasing numbers of rows, within its time limit."""
 
-    def __init__(self, learner: Any, source: _Source, seconds: float) -> None:
+    def __init__(self, learner: Any, source: RowSource, seconds: float) -> None:
         from sklearn.base import clone
 
         self._learner = clone(learner)
@@ -228,51 +127,51 @@ class _Probing:
     def run(self) -> None:
         """Probe one small size and one that is as large as the time allows."""
         n, exponent = min(self._source.n_rows, _LARGEST_SIZE), self._family.exponent
-        tiny = min(_GAUGE_SIZE, n)
-        self._fit_briefly(tiny)  # compiles
+        tiny = min(_TINY_SIZE, n)
+        self._fit_few_rounds(tiny)  # compiles the kernels
         self.spent = 0.0
-        brief = self._fit_briefly(tiny)
-        small = min(_FIRST_SIZE if exponent == 1.0 else _FIRST_OF_KERNELS, n)
-        if brief * small / tiny > _OVERDRAFT * self._seconds:
+        brief = self._fit_few_rounds(tiny)
+        small = min(_FIRST_SIZE if exponent == 1.0 else _FIRST_KERNEL_SIZE, n)
+        if brief * small / tiny > _MAX_OVERRUN * self._seconds:
             small = tiny
-        brief = self._fit_briefly(small)
-        # Most learners grow more slowly than this: their second size is affordable, too.
-        leap = (self._seconds / max(brief, 1e-6)) ** (1.0 / exponent)
-        large = min(n, int(small * max(leap, _LEAST_LEAP)))
-        self._family = self._hasty_if_slow(large, brief * (large / small) ** exponent)
+        brief = self._fit_few_rounds(small)
+        # Most learners grow more slowly than this, so the second size stays within the limit.
+        step = (self._seconds / max(brief, 1e-6)) ** (1.0 / exponent)
+        large = min(n, int(small * max(step, _MIN_STEP)))
+        self._family = self._family_for(large, brief * (large / small) ** exponent)
         for size in dict.fromkeys((small, large)):
             self._probe(size)
 
-    def _hasty_if_slow(self, size: int, at_most: float) -> Family:
-        """Fewer rounds, if a probe of the usual number takes too long."""
+    def _family_for(self, size: int, at_most: float) -> Family:
+        """The family, with fewer rounds in probes if the usual number would take too long."""
         few, more = self._family.probed_rounds
-        fits = _FITS_A_PROBE * (1.0 + more / few)
-        if more == few or fits * at_most < _OVERDRAFT * self._seconds:
+        fits = _FITS_PER_PROBE * (1.0 + more / few)
+        if more == few or fits * at_most < _MAX_OVERRUN * self._seconds:
             return self._family
-        self._fit_briefly(size)  # loads what only many rows need
-        too_long = fits * self._fit_briefly(size) > _OVERDRAFT * self._seconds
-        return self._family.in_haste() if too_long else self._family
+        self._fit_few_rounds(size)  # loads compiled code that only many rows need
+        too_long = fits * self._fit_few_rounds(size) > _MAX_OVERRUN * self._seconds
+        return self._family.with_fewer_rounds() if too_long else self._family
 
-    def _fit_briefly(self, size: int) -> float:
-        """Seconds of a fit of few rounds."""
-        X, y, learner = self._source.part(size, self._family, self._learner)
+    def _fit_few_rounds(self, size: int) -> float:
+        """The seconds of a fit with few rounds."""
+        X, y, learner = self._source.sample(size, self._family, self._learner)
         seconds = _seconds_of(self._fit_of(learner, self._family.probed_rounds[0], X, y))
         self.spent += seconds
         return seconds
 
     def _probe(self, size: int) -> None:
-        X, y, learner = self._source.part(size, self._family, self._learner)
+        X, y, learner = self._source.sample(size, self._family, self._learner)
         self._n_columns = np.shape(X)[1]
         probes = []
         for rounds in dict.fromkeys(self._family.probed_rounds):
             fit = self._fit_of(learner, rounds, X, y)
             if self._family.touches_part:
-                probes.append(self._timed_and_weighed(size, rounds, fit))
+                probes.append(self._with_time_and_memory(size, rounds, fit))
             else:
                 probe = Probe(size, rounds, self._timed(fit))
                 is_last = rounds == self._family.probed_rounds[-1]
-                wanted = is_last or self._family.is_chain
-                probes.append(self._weighed(probe, fit) if wanted else probe)
+                needs_memory = is_last or self._family.is_chain
+                probes.append(self._with_memory(probe, fit) if needs_memory else probe)
         self._pairs.append((probes[0], probes[-1]))
 
     def _fit_of(self, learner: Any, rounds: int, X: Any, y: Any) -> Callable[[], Any]:
@@ -281,42 +180,42 @@ class _Probing:
         name = self._family.rounds_name
 
         def fit() -> Any:
-            own = clone(learner) if name is None else with_rounds(learner, name, rounds)
-            return own.fit(X, y)
+            model = clone(learner) if name is None else with_rounds(learner, name, rounds)
+            return model.fit(X, y)
 
         return fit
 
     def _timed(self, fit: Callable[[], Any]) -> float:
-        """The better of two, if it is quick: the first one may still load compiled code."""
+        """The seconds of a fit; of a fast one, the smaller of two (the first may load code)."""
         seconds = _seconds_of(fit)
-        if seconds > _QUICK:
+        if seconds > _FAST:
             self.spent += seconds
             return seconds
         seconds = min(seconds, _seconds_of(fit))
         self.spent += 2.0 * seconds
         return seconds
 
-    def _weighed(self, probe: Probe, fit: Callable[[], Any]) -> Probe:
+    def _with_memory(self, probe: Probe, fit: Callable[[], Any]) -> Probe:
         start = _clock()
-        peak, kept = _allocated_bytes(fit)
+        peak, kept = allocated_bytes(fit)
         self.spent += _clock() - start
         return replace(probe, n_bytes=peak, kept_bytes=kept)
 
-    def _timed_and_weighed(self, size: int, rounds: int, fit: Callable[[], Any]) -> Probe:
-        """Of machines whose memory the system has to tell, which costs no time."""
+    def _with_time_and_memory(self, size: int, rounds: int, fit: Callable[[], Any]) -> Probe:
+        """A probe whose memory the operating system measures, which takes no extra time."""
         taken: list[float] = []
-        n_bytes = _touched_bytes(lambda: taken.append(_seconds_of(fit)))
-        if min(taken) < _QUICK:
+        n_bytes = touched_bytes(lambda: taken.append(_seconds_of(fit)))
+        if min(taken) < _FAST:
             taken.append(_seconds_of(fit))
         self.spent += len(taken) * min(taken)
         return Probe(size, rounds, min(taken), n_bytes)
 
     def estimate(self, n: int, class_counts: np.ndarray) -> CostEstimate:
-        """What all n rows will take."""
+        """The estimate for n rows."""
         family, largest = self._family, self._pairs[-1][1].rows
         seconds = total_seconds(self._pairs, n, family.rounds, family.exponent)
-        n_bytes, weighed = self._bytes(n, class_counts)
-        off, off_bytes = (spread_of(size, n, family.exponent) for size in (largest, weighed))
+        n_bytes, measured = self._bytes(n, class_counts)
+        off, off_bytes = (spread_of(size, n, family.exponent) for size in (largest, measured))
         may_stop_early = bool(getattr(final_step(self._learner), "early_stopping", False))
         return CostEstimate(
             estimator=self.name,
@@ -330,18 +229,18 @@ class _Probing:
         )
 
     def _bytes(self, n: int, class_counts: np.ndarray) -> tuple[float, int]:
-        """Bytes of n rows, and of how many rows they were measured."""
+        """The bytes of n rows, and the number of rows of the measurement they come from."""
         family = self._family
         known = [pair for pair in self._pairs if pair[1].n_bytes is not None]
         largest = self._pairs[-1][1].rows
         if family.touches_part and largest < n:
             if self.name in ("SVC", "NuSVC") and np.count_nonzero(class_counts) > 2:
                 return pairs_bytes(class_counts), largest
-            if not known:  # no figures from the system: what was seen elsewhere
+            if not known:  # the operating system gives no figures
                 return kernel_machine_bytes(n), 1
         exponent = 2.0 if family.touches_part else family.exponent
-        grown = [(self._without_buffer(few), self._without_buffer(many)) for few, many in known]
-        n_bytes = total_bytes(grown, n, family.rounds, exponent)
+        pairs = [(self._without_buffer(few), self._without_buffer(many)) for few, many in known]
+        n_bytes = total_bytes(pairs, n, family.rounds, exponent)
         return n_bytes + buffer_bytes(self.name, n, self._n_columns), known[-1][1].rows
 
     def _without_buffer(self, probe: Probe) -> Probe:
@@ -362,52 +261,3 @@ def _seconds_of(fit: Callable[[], Any]) -> float:
     start = _clock()
     fit()
     return _clock() - start
-
-
-def _allocated_bytes(fit: Callable[[], Any]) -> tuple[float, float]:
-    """The most that arrays and objects of Python took at a time, and what the model keeps."""
-    was_tracing = tracemalloc.is_tracing()
-    if not was_tracing:
-        tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        tracemalloc.reset_peak()
-        model = fit()
-        now, peak = tracemalloc.get_traced_memory()
-        del model
-        return float(max(0, peak - before)), float(max(0, now - before))
-    finally:
-        if not was_tracing:
-            tracemalloc.stop()
-
-
-_STATUS = Path("/proc/self/status")
-_FORGET_PEAK = Path("/proc/self/clear_refs")
-
-
-def _touched_bytes(fit: Callable[[], Any]) -> float | None:
-    """The most memory that was written to; None where the system does not tell."""
-    gc.collect()
-    _give_back_freed_memory()
-    try:
-        _FORGET_PEAK.write_text("5")
-        before = _figure("VmRSS")
-        fit()
-        return max(0.0, _figure("VmHWM") - before)
-    except (OSError, AttributeError):
-        return None
-
-
-def _give_back_freed_memory() -> None:
-    """Memory that is free but still ours would be taken again unseen."""
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (OSError, AttributeError, TypeError):  # another C library
-        return
-
-
-def _figure(name: str) -> float:
-    found = re.search(rf"{name}:\s+(\d+) kB", _STATUS.read_text())
-    if found is None:
-        raise OSError(f"no figure {name}")
-    return 1024.0 * float(found.group(1))

@@ -1,17 +1,17 @@
-"""The sections of a report, a file each, in the order in which they are read.
+"""The sections of a report, one file each, in their order on the page.
 
-boosting       Boosting: errors and their bound round by round
-data           the data: columns, the target, and what the doctor has found
-dependence     what the model says as single columns change
-forests        forests and bags: their size, the out-of-bag error, and what they depend on
-judged         how good the model is on rows
-leaderboard    how models compare: scores with intervals, times, and what the differences mean
-machines       margin machines: support vectors by kind, margins, weights, and the proof
-model          the chosen model: what its family has to show, and its parameters
-reproduction   how to do it again, in Python: code to copy, versions and the seed
-summary        the summary: what a reader should know who reads nothing else
-trees          a decision tree: its drawing, its rules, and what it depends on
-tuning         what tuning has tried: a map of C and gamma, or scores against what was varied
+summary        the most important results
+data           columns, the target, and the findings of the doctor
+leaderboard    the compared models: scores with intervals, times, tests
+tuning         the settings that were tried: a map of C and gamma, or a curve
+model          the model and its parameters, by one of these:
+machines       margin machines: support vectors, margins, weights, the certificate
+trees          a decision tree: drawing, rules, importances
+forests        forests and bagging: size, out-of-bag error, importances
+boosting       boosting: errors, losses, margins, importances
+judged         how good the model is on rows: confusion, curves, calibration, mistakes
+dependence     how the predictions change with single columns
+reproduction   how to reproduce the model: code, versions, seed
 """
 
 import lazy_loader

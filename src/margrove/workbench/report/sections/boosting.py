@@ -1,4 +1,4 @@
-"""Boosting: errors and their bound round by round, margins, losses, and what it depends on."""
+"""Boosting: errors and their bound round by round, margins, losses, importances."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["boosting_blocks", "gradient_blocks"]
 
 _IMPORTANT = 15
 _RULES = 12
-_MOST_MARGINS = 400  # points of a curve
+_MAX_MARGINS = 400  # points of a curve
 
 
 # -- AdaBoost --------------------------------------------------------------------------------------
@@ -42,7 +42,9 @@ _MOST_MARGINS = 400  # points of a curve
 def boosting_blocks(subject: Subject) -> list[Block]:
     facts = subject.facts
     figures = [_error_figure(subject)]
-    figures += [own for own in (_margin_figure(subject), _importance_figure(subject)) if own]
+    figures += [
+        figure for figure in (_margin_figure(subject), _importance_figure(subject)) if figure
+    ]
     blocks: list[Block] = [
         Words(
             f"{counted(facts.n_rounds, 'round')} of {visible(facts.algorithm)} with "
@@ -81,7 +83,7 @@ def _error_figure(subject: Subject) -> Figure:
         lines.append(("held-out rows", found.test, 5, ""))
     if found.bound is not None:
         lines.append(("bound of the training error", np.minimum(found.bound, 1.0), 3, "dashed"))
-    top = max(float(np.nanmax(own[1])) for own in lines[:3])
+    top = max(float(np.nanmax(values)) for _, values, _, _ in lines[:3])
     area = PlotArea(
         {"values": found.rounds, "may_be_log": len(found.rounds) > 100, "is_whole": True},
         {"values": [0.0, min(1.0, max(2.0 * top, 0.05))], "is_share": True},
@@ -104,23 +106,25 @@ def _margin_figure(subject: Subject) -> Figure | None:
         return None
     found = margin_distributions(subject.last, subject.prepared(subject.X), subject.y)
     area = PlotArea(
-        {"values": np.concatenate([own.margins for own in found])},
+        {"values": np.concatenate([after.margins for after in found])},
         {"values": [0.0, 1.0], "is_share": True},
         x_title="margin",
         y_title="share of the rows up to it",
         label="Distribution of the margins after some rounds",
     )
-    for code, own in enumerate(found):
+    for code, after in enumerate(found):
         chosen = np.unique(
-            np.linspace(0, len(own.margins) - 1, min(len(own.margins), _MOST_MARGINS))
+            np.linspace(0, len(after.margins) - 1, min(len(after.margins), _MAX_MARGINS))
             .round()
             .astype(int)
         )
-        area.line(own.margins[chosen], own.shares[chosen], code,
-                  name=counted(own.n_rounds, "round"))  # fmt: skip
-    area.upright(0.0, title="to the left of it, rows are misclassified")
-    legend = tuple(Legend(code, counted(own.n_rounds, "round")) for code, own in enumerate(found))
-    caption = "Of the training rows. Boosting goes on to move margins to the right."
+        area.line(after.margins[chosen], after.shares[chosen], code,
+                  name=counted(after.n_rounds, "round"))  # fmt: skip
+    area.upright(0.0, title="rows to the left are misclassified")
+    legend = tuple(
+        Legend(code, counted(after.n_rounds, "round")) for code, after in enumerate(found)
+    )
+    caption = "Of the training rows. More rounds move margins to the right."
     return Figure("How clearly rows are right", area.svg(), caption, legend)
 
 
@@ -137,18 +141,18 @@ def _importance_figure(subject: Subject) -> Figure | None:
 def _rule_table(subject: Subject) -> Table | None:
     try:
         found = stump_rules(subject.last, _RULES, subject.names)
-    except (TypeError, ValueError):  # its members are not stumps, or say shares
+    except (TypeError, ValueError):  # its members are not stumps, or predict probabilities
         return None
     rows = tuple(
         (
-            Cell(visible(own.text, 300)),
-            Cell(number(own.weight), own.weight, is_number=True),
-            Cell(count(own.n_rounds), own.n_rounds, is_number=True),
+            Cell(visible(rule.text, 300)),
+            Cell(number(rule.weight), rule.weight, is_number=True),
+            Cell(count(rule.n_rounds), rule.n_rounds, is_number=True),
         )
-        for own in found
+        for rule in found
     )
     titles = (("rule", False), ("weight", True), ("rounds", True))
-    return Table("Rules of thumb that it votes with, the strongest first", titles, rows)
+    return Table("The rules that vote, the one with the largest weight first", titles, rows)
 
 
 # -- gradient boosting ---------------------------------------------------------------------------
@@ -164,8 +168,8 @@ def gradient_blocks(subject: Subject) -> list[Block]:
     )
     return [
         Words(
-            f"{counted(facts.n_trees, 'tree')} in {counted(facts.n_rounds, 'round')}, each grown "
-            f"where the loss ({visible(facts.loss)}) is steepest; it ended because: "
+            f"{counted(facts.n_trees, 'tree')} in {counted(facts.n_rounds, 'round')}, each fitted "
+            f"to the gradient of the loss ({visible(facts.loss)}); it ended because: "
             f"{visible(facts.outcome_in_words)}."
         ),
         Cards(
@@ -193,7 +197,7 @@ def _loss_figure(subject: Subject) -> Figure:
         lines.append(("held-out rows", found.test, 5))
     area = PlotArea(
         {"values": found.rounds, "is_whole": True},
-        {"values": np.concatenate([own for _, own, _ in lines]), "may_be_log": True},
+        {"values": np.concatenate([values for _, values, _ in lines]), "may_be_log": True},
         x_title="rounds",
         y_title=f"mean loss ({visible(found.loss, 24)})",
         label="Mean loss against the number of rounds",
@@ -204,5 +208,5 @@ def _loss_figure(subject: Subject) -> Figure:
     caption = ""
     if found.best_round is not None:
         area.upright(float(found.best_round), title=f"best after {found.best_round} rounds")
-        caption = f"Best after {counted(found.best_round, 'round')}, by rows that did not train it."
+        caption = f"Best after {counted(found.best_round, 'round')}, on rows not used for training."
     return Figure("Loss, round by round", area.svg(), caption, legend)

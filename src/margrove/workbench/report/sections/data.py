@@ -1,4 +1,4 @@
-"""The data: columns, the target, and what the doctor has found."""
+"""The data: columns, the target, and the findings of the doctor."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from margrove.workbench.report.texts import (
 
 __all__ = ["data_section", "findings_blocks"]
 
-_MOST_CLASSES = 20  # with a bar of their own
+_MAX_CLASSES = 20  # with a bar
 _BINS = 30
 
 
 def data_section(
     subject: Subject, profile: TableProfile, diagnosis: Any, has_times: bool = False
 ) -> Section:
-    """`has_times` where the times of fits are told elsewhere, as measured."""
+    """The section about the data; `has_times`: the leaderboard has measured times of fits."""
     types = [f"{count(n)} of type {name}" for name, n in profile.counts_of_types.items()]
     cells = max(profile.n_rows * profile.n_columns, 1)
     gaps = (
@@ -47,10 +47,10 @@ def data_section(
         if profile.n_missing
         else "No cell is empty."
     )
-    began = "The table has" if subject.is_of_other_rows else "The model was trained on"
+    start = "The table has" if subject.is_of_other_rows else "The model was trained on"
     blocks: list[Block] = [
         Words(
-            f"{began} {counted(profile.n_rows, 'row')} of "
+            f"{start} {counted(profile.n_rows, 'row')} of "
             f"{counted(profile.n_columns, 'column')}: {listed(types)}. {gaps}"
         )
     ]
@@ -66,18 +66,18 @@ def data_section(
 def _column_table(profile: TableProfile) -> Table:
     rows = tuple(
         (
-            Cell(visible(own.name)),
-            Cell(own.type),
+            Cell(visible(column.name)),
+            Cell(column.type),
             Cell(
-                percent(own.n_missing / max(profile.n_rows, 1)) if own.n_missing else "none",
-                own.n_missing,
+                percent(column.n_missing / max(profile.n_rows, 1)) if column.n_missing else "none",
+                column.n_missing,
                 is_number=True,
             ),
-            Cell(count(own.n_distinct), own.n_distinct, is_number=True),
-            Cell(own.values),
-            Cell(chart=own.chart),
+            Cell(count(column.n_distinct), column.n_distinct, is_number=True),
+            Cell(column.values),
+            Cell(chart=column.chart),
         )
-        for own in profile.columns
+        for column in profile.columns
     )
     left_out = profile.n_columns - len(rows)
     note = (
@@ -93,14 +93,14 @@ def _column_table(profile: TableProfile) -> Table:
 
 def _target_blocks(subject: Subject) -> list[Block]:
     name = f"“{visible(subject.target)}”" if subject.target else "the target"
-    answers = np.asarray(subject.y)
-    if answers.ndim > 1 and answers.shape[1] > 1:
-        return [Words(f"There are {count(answers.shape[1])} targets.")]
+    targets = np.asarray(subject.y)
+    if targets.ndim > 1 and targets.shape[1] > 1:
+        return [Words(f"There are {count(targets.shape[1])} targets.")]
     if subject.task == "classification":
-        labels, counts = np.unique([str(own) for own in answers.ravel().tolist()],
+        labels, counts = np.unique([str(label) for label in targets.ravel().tolist()],
                                    return_counts=True)  # fmt: skip
         order = np.argsort(-counts, kind="stable")
-        shown = order[:_MOST_CLASSES]
+        shown = order[:_MAX_CLASSES]
         left_out = len(order) - len(shown)
         caption = (
             f"The {len(shown)} largest of {counted(len(order), 'class')} are shown."
@@ -116,7 +116,7 @@ def _target_blocks(subject: Subject) -> list[Block]:
         return [Figure(f"Classes of {name}", chart, caption)]
     if subject.task != "regression":
         return []
-    numbers = answers.astype(np.float64).ravel()
+    numbers = targets.astype(np.float64).ravel()
     counts, edges = np.histogram(numbers, _BINS)
     chart = charts.histogram(
         edges, counts, x_title=visible(subject.target, 30) if subject.target else "target",
@@ -130,7 +130,7 @@ def _target_blocks(subject: Subject) -> list[Block]:
 
 
 def findings_blocks(diagnosis: Any) -> list[Block]:
-    """What the doctor has found, the worst first."""
+    """The findings of the doctor, the most severe first."""
     if diagnosis is None:
         return []
     blocks: list[Block] = [Heading("What the doctor found")]
@@ -138,8 +138,12 @@ def findings_blocks(diagnosis: Any) -> list[Block]:
         blocks.append(
             Remarks(
                 tuple(
-                    Remark(own.severity, visible(own.message, 600), visible(own.way_out, 600))
-                    for own in diagnosis.findings[:40]
+                    Remark(
+                        finding.severity,
+                        visible(finding.message, 600),
+                        visible(finding.way_out, 600),
+                    )
+                    for finding in diagnosis.findings[:40]
                 )
             )
         )
@@ -148,7 +152,7 @@ def findings_blocks(diagnosis: Any) -> list[Block]:
                 Words(f"{count(len(diagnosis.findings) - 40)} more are left out.", "faint")
             )
     else:
-        blocks.append(Remarks((Remark("good", "Nothing that would stand in the way of a fit."),)))
+        blocks.append(Remarks((Remark("good", "No problems were found."),)))
     blocks += [Words(visible(note, 600), "faint") for note in diagnosis.notes[:10]]
     return blocks
 
@@ -158,11 +162,11 @@ def _estimate_blocks(diagnosis: Any) -> list[Block]:
         return []
     rows = tuple(
         (
-            Cell(visible(own.estimator)),
-            Cell(duration(own.seconds), own.seconds, is_number=True),
-            Cell(f"{duration(own.seconds_low)} to {duration(own.seconds_high)}"),
+            Cell(visible(cost.estimator)),
+            Cell(duration(cost.seconds), cost.seconds, is_number=True),
+            Cell(f"{duration(cost.seconds_low)} to {duration(cost.seconds_high)}"),
         )
-        for own in diagnosis.estimates[:30]
+        for cost in diagnosis.estimates[:30]
     )
     titles = (("estimator", False), ("time", True), ("probably within", False))
-    return [Table("What fits of all rows were expected to take", titles, rows)]
+    return [Table("Expected times of fits to all rows", titles, rows)]

@@ -1,4 +1,4 @@
-"""What the model says as single columns change."""
+"""How the predictions of the model change with single columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from margrove.workbench.tables.read import are_texts
 
 __all__ = ["dependence_section"]
 
-_MOST_OUTPUTS = 5  # lines in a chart
+_MAX_OUTPUTS = 5  # lines in a chart
 
 
 def dependence_section(subject: Subject) -> Section:
@@ -35,7 +35,7 @@ def dependence_section(subject: Subject) -> Section:
         return Section("dependence", "What moves the answer", [Words(words)])
     band = "; 80 % of single rows lie in the pale band" if len(found.outputs) == 1 else ""
     others = (
-        "; the importances of the model measure something else, and may have another order"
+        "; the importances of the model measure something else, and can have another order"
         if getattr(subject.facts, "importances", None) is not None
         else ""
     )
@@ -43,10 +43,9 @@ def dependence_section(subject: Subject) -> Section:
     blocks: list[Block] = [
         Words(
             "Each chart sets one column to the same value in "
-            f"{counted(found.n_rows, 'row')}, leaves the others as they are, and shows the mean "
-            f"{what[found.response]}{band}. The column with which the mean moves furthest comes "
-            f"first{others}. It says what the model does, not what would happen "
-            "in the world."
+            f"{counted(found.n_rows, 'row')}, keeps the other columns, and shows the mean "
+            f"{what[found.response]}{band}. The column with the largest change of the mean comes "
+            f"first{others}. This describes the model, not cause and effect."
         ),
         Figures(tuple(_figure(found, curve) for curve in curves)),
     ]
@@ -62,7 +61,7 @@ def _is_of_texts(curve: DependenceCurve, n_rows: int) -> bool:
 
 def _figure(found: PartialDependenceFacts, curve: DependenceCurve) -> Figure:
     moves = curve.average.max(axis=1) - curve.average.min(axis=1)
-    outputs = np.argsort(-moves, kind="stable")[:_MOST_OUTPUTS].tolist()
+    outputs = np.argsort(-moves, kind="stable")[:_MAX_OUTPUTS].tolist()
     name = visible(curve.name)
     title = f"{found.response} of {visible(found.outputs[0], 30)}"
     if found.response == "prediction":
@@ -71,14 +70,14 @@ def _figure(found: PartialDependenceFacts, curve: DependenceCurve) -> Figure:
         title = found.response
     caption = ""
     if curve.n_left_out:
-        caption = f"{counted(curve.n_left_out, 'value')} that are rarer left out."
+        caption = f"{counted(curve.n_left_out, 'rarer value')} left out."
     if curve.kind == "label":
         k = outputs[0]
         if len(found.outputs) > 1:
             title = f"{found.response} of {visible(found.outputs[k], 30)}"
-        chart = charts.label_dots(
-            [str(own) for own in curve.grid], curve.average[k], curve.low[k], curve.high[k],
-            title=title, label=f"{title} against {name}", series=0,
+        chart = charts.interval_rows(
+            [str(label) for label in curve.grid], curve.average[k], curve.low[k], curve.high[k],
+            series=[0] * len(curve.grid), title=title, label=f"{title} against {name}",
         )  # fmt: skip
         return Figure(name, chart, caption)
     is_share = found.response == "probability"
@@ -101,7 +100,7 @@ def _figure(found: PartialDependenceFacts, curve: DependenceCurve) -> Figure:
         legend.append(Legend(code, output))
     if len(outputs) < len(found.outputs):
         rest = counted(len(found.outputs) - len(outputs), "class")
-        caption = f"{caption} {rest} that move less left out.".strip()
+        caption = f"{caption} {rest} with smaller changes left out.".strip()
     ends = f"From {number(curve.grid[0], 3)} to {number(curve.grid[-1], 3)}."
     return Figure(name, area.svg(), f"{ends} {caption}".strip(),
                   tuple(legend) if len(legend) > 1 else ())  # fmt: skip

@@ -1,4 +1,4 @@
-"""Forests and bags: their size, the out-of-bag error, and what they depend on."""
+"""Forests and bagging: size, out-of-bag error, importances."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from margrove.workbench.report.texts import count, counted, number, percent, vis
 __all__ = ["ensemble_blocks", "importance_figure"]
 
 _IMPORTANT = 15
-_MOST_CELLS = 2_000_000  # rows times columns, up to which features are permuted
+_MAX_CELLS = 2_000_000  # rows times columns, up to which features are permuted
 
 
 def ensemble_blocks(subject: Subject) -> list[Block]:
     facts = subject.facts
-    figures = [own for own in (_out_of_bag_figure(facts), importance_figure(subject)) if own]
+    figures = [
+        figure for figure in (_out_of_bag_figure(facts), importance_figure(subject)) if figure
+    ]
     blocks: list[Block] = [Words(_what_it_is(facts)), Cards(tuple(_cards(facts)))]
     if figures:
         blocks.append(Figures(tuple(figures)))
@@ -33,7 +35,7 @@ def _what_it_is(facts: Any) -> str:
     sample = (
         "each grown on rows drawn with replacement" if facts.bootstrap else "each grown on all rows"
     )
-    return f"{counted(facts.n_members, what)}, {sample}. The answer is {facts.answer}."
+    return f"{counted(facts.n_members, what)}, {sample}. The prediction is {facts.answer}."
 
 
 def _cards(facts: Any) -> list[Card]:
@@ -70,12 +72,12 @@ def _out_of_bag_figure(facts: Any) -> Figure | None:
     shown = percent(bag.error, 2) if is_share else number(bag.error)
     caption = f"After {counted(len(trees), 'tree')}: {shown}."
     if bag.n_unscored:
-        caption += f" {counted(bag.n_unscored, 'row')} had no answer."
+        caption += f" {counted(bag.n_unscored, 'row')} had no out-of-bag prediction."
     return Figure("Out-of-bag error", area.svg(), caption)
 
 
 def importance_figure(subject: Subject) -> Figure | None:
-    """Permuted out of bag, with intervals, where that can be done; else by impurity."""
+    """Permutation importances of out-of-bag rows with intervals if possible, else by impurity."""
     study = _study(subject)
     if study is None and subject.facts.importances is None:
         return None
@@ -98,7 +100,7 @@ def importance_figure(subject: Subject) -> Figure | None:
 
 def _study(subject: Subject) -> Any:
     facts = subject.facts
-    is_small = subject.n_rows * max(subject.outline.n_features, 1) <= _MOST_CELLS
+    is_small = subject.n_rows * max(subject.outline.n_features, 1) <= _MAX_CELLS
     has_bags = isinstance(facts, ForestFacts) and facts.bootstrap and facts.n_outputs == 1
     if not (is_small and has_bags and facts.n_samples == subject.n_rows):
         return None
@@ -106,5 +108,5 @@ def _study(subject: Subject) -> Any:
 
     try:
         return oob_importances(subject.last, subject.prepared(subject.X), subject.y, random_state=0)
-    except ValueError:  # grown on other rows than these, or every tree has seen all of them
+    except ValueError:  # it was grown on other rows, or there are no out-of-bag rows
         return None

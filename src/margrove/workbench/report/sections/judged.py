@@ -1,4 +1,4 @@
-"""How good the model is on rows: classes taken for each other, thresholds, trust, errors."""
+"""How good the model is on rows: confusion, curves, calibration, errors, mistakes."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from margrove.workbench.report.texts import count, counted, number, percent, vis
 
 __all__ = ["judged_section"]
 
-_MOST_CLASSES = 25  # in a confusion matrix that is a table
-_MOST_MAPPED = 250  # in one that is a picture
-_MOST_CURVES = 7  # as many as there are colours
-_MOST_DOTS = 1500
-_MOST_CELLS = 7  # columns of a row that is shown
+_MAX_CLASSES = 25  # in a confusion matrix that is a table
+_MAX_MAPPED = 250  # in one that is a picture
+_MAX_CURVES = 7  # the number of colours
+_MAX_DOTS = 1500
+_MAX_CELLS = 7  # columns of a row that is shown
 _BINS = 36
 _SEEN = (
     "These rows were used for training, because no others were given: figures are better than they "
-    "will be on new rows. Hand over X_test and y_test to see how good the model is."
+    "will be on new rows. Give X_test and y_test to see how good the model is on new rows."
 )
 
 
 def judged_section(subject: Subject, judgement: Any) -> Section:
     is_seen = not subject.is_held_out
     title = (
-        "How good it is on rows that it has learnt from"
+        "How good it is on its training rows"
         if is_seen
         else ("How good it is on rows that it has not seen")
     )
@@ -54,7 +54,7 @@ def judged_section(subject: Subject, judgement: Any) -> Section:
     elif isinstance(judgement, NumberJudgement):
         blocks += _number_blocks(judgement)
     else:
-        blocks.append(Words("It has several outputs, or none that rows could be judged by."))
+        blocks.append(Words("It has several outputs, or none that can be compared with targets."))
     if judgement is not None:
         blocks.append(_mistakes(subject, judgement.worst))
     return Section("judged", title, blocks, "How good it is")
@@ -63,19 +63,19 @@ def judged_section(subject: Subject, judgement: Any) -> Section:
 # -- classes ---------------------------------------------------------------------------------------
 
 
-def _class_blocks(own: ClassJudgement) -> list[Block]:
+def _class_blocks(judgement: ClassJudgement) -> list[Block]:
     blocks: list[Block] = []
-    if len(own.confusion.classes) <= _MOST_CLASSES:
-        blocks.append(_confusion_table(own.confusion))
+    if len(judgement.confusion.classes) <= _MAX_CLASSES:
+        blocks.append(_confusion_table(judgement.confusion))
     else:
-        blocks += _large_confusion(own.confusion)
-    blocks.append(_class_table(own.confusion))
-    figures = [figure for figure in (_roc_figure(own), _precision_figure(own),
-                                     _reliability_figure(own)) if figure]  # fmt: skip
+        blocks += _large_confusion(judgement.confusion)
+    blocks.append(_class_table(judgement.confusion))
+    figures = [figure for figure in (_roc_figure(judgement), _precision_figure(judgement),
+                                     _reliability_figure(judgement)) if figure]  # fmt: skip
     if figures:
         blocks.append(Figures(tuple(figures)))
-    if own.why_no_reliability:
-        blocks += [Heading("Calibration"), Words(visible(own.why_no_reliability, 400))]
+    if judgement.why_no_reliability:
+        blocks += [Heading("Calibration"), Words(visible(judgement.why_no_reliability, 400))]
     return blocks
 
 
@@ -91,7 +91,7 @@ def _confusion_table(found: ConfusionMatrix) -> Table:
         rows.append(tuple(cells))
     titles = (("true class", False), *((visible(name, 24), True) for name in found.classes))
     note = (
-        "Lines are true classes, columns what the model says; the stronger the colour, the larger "
+        "Rows are true classes, columns are predicted classes; the stronger the colour, the larger "
         "the share."
     )
     return Table("Confusion matrix, in rows", titles, tuple(rows), note, False, "confusion")
@@ -100,39 +100,39 @@ def _confusion_table(found: ConfusionMatrix) -> Table:
 def _large_confusion(found: ConfusionMatrix) -> list[Block]:
     k = len(found.classes)
     blocks: list[Block] = []
-    if k <= _MOST_MAPPED:
+    if k <= _MAX_MAPPED:
         chart = charts.class_map(found.shares, label=f"Confusion matrix of {k} classes")
         caption = (
-            f"{count(k)} classes in the order of the model; what is off the diagonal is wrong."
+            f"{count(k)} classes in the order of the model; cells off the diagonal are mistakes."
         )
         blocks.append(Figure("Confusion matrix", chart, caption))
     pairs = found.confused(20)
     rows = tuple(
-        (Cell(visible(true, 60)), Cell(visible(said, 60)), Cell(number(n), n, is_number=True))
-        for true, said, n in pairs
+        (Cell(visible(true, 60)), Cell(visible(predicted, 60)), Cell(number(n), n, is_number=True))
+        for true, predicted, n in pairs
     )
-    titles = (("true class", False), ("taken for", False), ("rows", True))
+    titles = (("true class", False), ("predicted class", False), ("rows", True))
     note = f"The matrix of all {count(k)} classes is left out as a table."
-    blocks.append(Table("Classes taken for each other most often", titles, rows, note))
+    blocks.append(Table("The most frequent confusions", titles, rows, note))
     return blocks
 
 
 def _class_table(found: ConfusionMatrix) -> Table:
     recall, precision, f1, support = found.recall, found.precision, found.f1, found.support
     order = list(range(len(found.classes)))
-    is_cut = len(order) > 2 * _MOST_CLASSES
+    is_cut = len(order) > 2 * _MAX_CLASSES
     if is_cut:
-        order = np.argsort(np.nan_to_num(f1), kind="stable")[: 2 * _MOST_CLASSES].tolist()
+        order = np.argsort(np.nan_to_num(f1), kind="stable")[: 2 * _MAX_CLASSES].tolist()
     rows = tuple(
         (
             Cell(visible(found.classes[k], 60)),
             Cell(number(support[k]), float(support[k]), is_number=True),
-            *(_share_cell(float(own[k])) for own in (recall, precision, f1)),
+            *(_share_cell(float(shares[k])) for shares in (recall, precision, f1)),
         )
         for k in order
     )
-    titles = (("class", False), ("rows", True), ("found (recall)", True),
-              ("true where said (precision)", True), ("F1", True))  # fmt: skip
+    titles = (("class", False), ("rows", True), ("recall", True),
+              ("precision", True), ("F1", True))  # fmt: skip
     note = (
         f"The {count(len(rows))} classes with the lowest F1 are shown; "
         f"{count(len(found.classes) - len(rows))} are left out."
@@ -147,22 +147,22 @@ def _share_cell(value: float) -> Cell:
 
 
 def _worst_curves(curves: tuple[Any, ...], value: str) -> tuple[tuple[Any, ...], str]:
-    """As many as there are colours, the worst ones of more, and what is left out."""
-    if len(curves) <= _MOST_CURVES:
+    """At most as many curves as there are colours, the worst first, and a note about the rest."""
+    if len(curves) <= _MAX_CURVES:
         return curves, ""
-    shown = sorted(curves, key=lambda own: getattr(own, value))[:_MOST_CURVES]
-    return tuple(shown), f" The {_MOST_CURVES} lowest of {count(len(curves))} curves are shown."
+    shown = sorted(curves, key=lambda curve: getattr(curve, value))[:_MAX_CURVES]
+    return tuple(shown), f" The {_MAX_CURVES} lowest of {count(len(curves))} curves are shown."
 
 
-def _roc_figure(own: ClassJudgement) -> Figure | None:
-    if own.roc is None or not own.roc.curves:
+def _roc_figure(judgement: ClassJudgement) -> Figure | None:
+    if judgement.roc is None or not judgement.roc.curves:
         return None
-    curves, left_out = _worst_curves(own.roc.curves, "area")
+    curves, left_out = _worst_curves(judgement.roc.curves, "area")
     area = PlotArea(
         {"values": [0.0, 1.0], "is_share": True, "room": 0.0},
         {"values": [0.0, 1.0], "is_share": True, "room": 0.0},
-        x_title="false alarms",
-        y_title="found",
+        x_title="false positive rate",
+        y_title="true positive rate (recall)",
         label="ROC curves",
     )
     area.straight((0.0, 0.0), (1.0, 1.0), "ideal")
@@ -174,30 +174,30 @@ def _roc_figure(own: ClassJudgement) -> Figure | None:
         for code, curve in enumerate(curves)
     )
     caption = (
-        f"Area under the curve {number(own.roc.area, 4)}"
-        + (" on average" if len(own.roc.curves) > 1 else "")
-        + ": the chance that a row of the class has a higher score than another; 0.5 is chance."
+        f"Area under the curve {number(judgement.roc.area, 4)}"
+        + (" on average" if len(judgement.roc.curves) > 1 else "")
+        + ": the probability that a row of the class has a higher score than another (chance: 0.5)."
         + left_out
     )
-    return Figure("ROC: found against false alarms", area.svg(), caption, legend)
+    return Figure("ROC curves", area.svg(), caption, legend)
 
 
-def _precision_figure(own: ClassJudgement) -> Figure | None:
-    found = own.precision_recall
+def _precision_figure(judgement: ClassJudgement) -> Figure | None:
+    found = judgement.precision_recall
     if found is None or not found.curves:
         return None
     curves, left_out = _worst_curves(found.curves, "average_precision")
     area = PlotArea(
         {"values": [0.0, 1.0], "is_share": True, "room": 0.0},
         {"values": [0.0, 1.0], "is_share": True, "room": 0.0},
-        x_title="found (recall)",
-        y_title="true where said (precision)",
+        x_title="recall",
+        y_title="precision",
         label="Precision against recall",
     )
     for code, curve in enumerate(curves):
         area.line(curve.recall, curve.precision, code, name=visible(curve.name, 40))
     if len(curves) == 1:
-        area.level(curves[0].share, "ideal", title="precision of saying so of all rows")
+        area.level(curves[0].share, "ideal", title="precision of always predicting the class")
     legend = tuple(
         Legend(code, f"{visible(curve.name, 40)}: average {number(curve.average_precision, 3)}")
         for code, curve in enumerate(curves)
@@ -206,16 +206,16 @@ def _precision_figure(own: ClassJudgement) -> Figure | None:
     return Figure("Precision against recall", area.svg(), caption + left_out, legend)
 
 
-def _reliability_figure(own: ClassJudgement) -> Figure | None:
-    found = own.reliability
+def _reliability_figure(judgement: ClassJudgement) -> Figure | None:
+    found = judgement.reliability
     if found is None:
         return None
     curve = found.curve
     area = PlotArea(
         {"values": [0.0, 1.0], "is_share": True, "room": 0.0},
         {"values": [0.0, 1.0], "is_share": True, "room": 0.0},
-        x_title="probability that was given",
-        y_title="share that came true",
+        x_title="predicted probability",
+        y_title="observed share",
         label="Reliability of the probabilities",
     )
     area.straight((0.0, 0.0), (1.0, 1.0), "ideal")
@@ -223,7 +223,7 @@ def _reliability_figure(own: ClassJudgement) -> Figure | None:
     area.line(curve.predicted, curve.observed, hits=False)
     largest = max(float(curve.weight.max()), 1.0)
     titles = [
-        f"given {percent(p)}, came true {percent(o)}, {counted(w, 'row')}"
+        f"predicted {percent(p)}, observed {percent(o)}, {counted(w, 'row')}"
         for p, o, w in zip(curve.predicted, curve.observed, curve.weight, strict=True)
     ]
     area.dots(
@@ -232,10 +232,9 @@ def _reliability_figure(own: ClassJudgement) -> Figure | None:
     )  # fmt: skip
     what = f"class {visible(curve.name, 40)}" if len(found.classes) == 2 else "the top label"
     caption = (
-        f"Of {what}. On the dashed line probabilities mean what they say. They are off by "
+        f"Of {what}. On the dashed line probabilities are right. They are off by "
         f"{percent(curve.expected_error)} on average ({percent(curve.chance_error)} would be "
-        f"chance); "
-        f"Brier score {number(found.brier.score)}, log loss {number(found.log_loss)}."
+        f"chance); Brier score {number(found.brier.score)}, log loss {number(found.log_loss)}."
     )
     return Figure("Calibration: do probabilities come true?", area.svg(), caption)
 
@@ -243,15 +242,15 @@ def _reliability_figure(own: ClassJudgement) -> Figure | None:
 # -- numbers -------------------------------------------------------------------------------------
 
 
-def _number_blocks(own: NumberJudgement) -> list[Block]:
-    found = own.residuals
+def _number_blocks(judgement: NumberJudgement) -> list[Block]:
+    found = judgement.residuals
     chosen = np.unique(
-        np.linspace(0, own.n_rows - 1, min(own.n_rows, _MOST_DOTS)).round().astype(int)
+        np.linspace(0, judgement.n_rows - 1, min(judgement.n_rows, _MAX_DOTS)).round().astype(int)
     )
-    truth, said, errors = (
-        part[chosen] for part in (found.truth, found.predictions, found.residuals)
+    truth, predicted, errors = (
+        values[chosen] for values in (found.truth, found.predictions, found.residuals)
     )
-    both = np.concatenate([truth, said])
+    both = np.concatenate([truth, predicted])
     against = PlotArea(
         {"values": both}, {"values": both}, x_title="truth", y_title="prediction",
         label="Predictions against the truth",
@@ -260,23 +259,23 @@ def _number_blocks(own: NumberJudgement) -> list[Block]:
     against.straight((low, low), (high, high), "ideal")
     titles = [
         f"row {row}: truth {number(t)}, prediction {number(p)}"
-        for row, t, p in zip(chosen.tolist(), truth, said, strict=True)
+        for row, t, p in zip(chosen.tolist(), truth, predicted, strict=True)
     ]
-    against.dots(truth, said, titles=titles, radius=2.6, kind="dot many")
+    against.dots(truth, predicted, titles=titles, radius=2.6, kind="dot many")
     by_size = PlotArea(
-        {"values": said}, {"values": [*errors, 0.0]}, x_title="prediction",
+        {"values": predicted}, {"values": [*errors, 0.0]}, x_title="prediction",
         y_title="error (prediction minus truth)", label="Errors against predictions",
     )  # fmt: skip
     by_size.level(0.0, "ideal")
-    by_size.dots(said, errors, 4, titles=titles, radius=2.6, kind="dot many")
+    by_size.dots(predicted, errors, 4, titles=titles, radius=2.6, kind="dot many")
     counts, edges = np.histogram(found.residuals, _BINS)
     spread = charts.histogram(
         edges, counts, x_title="error (prediction minus truth)", label="Distribution of the errors",
         guides=[(0.0, "no error")],
     )  # fmt: skip
     cut = (
-        f" {count(len(chosen))} of {counted(own.n_rows, 'row')} are drawn."
-        if (len(chosen) < own.n_rows)
+        f" {count(len(chosen))} of {counted(judgement.n_rows, 'row')} are drawn."
+        if (len(chosen) < judgement.n_rows)
         else ""
     )
     return [
@@ -288,9 +287,9 @@ def _number_blocks(own: NumberJudgement) -> list[Block]:
         Figures(
             (
                 Figure("Predictions against the truth", against.svg(),
-                       f"On the dashed line they are right.{cut}"),
+                       f"On the dashed line predictions are exact.{cut}"),
                 Figure("Errors against predictions", by_size.svg(),
-                       "Without a pattern, the model has got what there is to get."),
+                       "A pattern here means that the model could be better."),
                 Figure("Distribution of the errors", spread),
             )
         ),
@@ -302,7 +301,7 @@ def _number_blocks(own: NumberJudgement) -> list[Block]:
 
 def _mistakes(subject: Subject, found: WorstMistakes) -> Block:
     if not found.mistakes:
-        return Words(f"Not one of {counted(found.n_rows, 'row')} is wrong.")
+        return Words(f"None of {counted(found.n_rows, 'row')} is wrong.")
     return _mistake_table(subject, found)
 
 
@@ -310,17 +309,21 @@ def _mistake_table(subject: Subject, found: WorstMistakes) -> Table:
     table = code_table(subject.judged_rows)
     moving = () if subject.dependence is None else subject.dependence.curves
     first = [curve.column for curve in moving]
-    shown = [*first, *(j for j in range(table.n_columns) if j not in first)][:_MOST_CELLS]
+    shown = [*first, *(j for j in range(table.n_columns) if j not in first)][:_MAX_CELLS]
     is_number = subject.task == "regression"
     rows = tuple(
         (
-            _row_cell(subject.row_number(own.row)),
-            _answer_cell(own.truth),
-            _answer_cell(own.prediction),
-            Cell(number(own.size, 3), own.size if np.isfinite(own.size) else None, is_number=True),
-            *(_value_cell(table, own.row, j) for j in shown),
+            _row_cell(subject.row_number(mistake.row)),
+            _target_cell(mistake.truth),
+            _target_cell(mistake.prediction),
+            Cell(
+                number(mistake.size, 3),
+                mistake.size if np.isfinite(mistake.size) else None,
+                is_number=True,
+            ),
+            *(_value_cell(table, mistake.row, j) for j in shown),
         )
-        for own in found.mistakes
+        for mistake in found.mistakes
     )
     names = [
         f"x{name}" if isinstance(name, int) else name for name in (table.names[j] for j in shown)
@@ -334,7 +337,7 @@ def _mistake_table(subject: Subject, found: WorstMistakes) -> Table:
     left_out = table.n_columns - len(shown)
     if left_out:
         rest = counted(left_out, "column")
-        note += f" Columns that move the answer most come first; {rest} left out."
+        note += f" Columns with the largest effect come first; {rest} left out."
     return Table("Worst mistakes", titles, rows, note)
 
 
@@ -342,7 +345,7 @@ def _row_cell(row: int) -> Cell:
     return Cell(count(row), row, is_number=True)
 
 
-def _answer_cell(value: Any) -> Cell:
+def _target_cell(value: Any) -> Cell:
     if isinstance(value, float):
         return Cell(number(value, 5), value, is_number=True)
     return Cell(visible(value, 40))

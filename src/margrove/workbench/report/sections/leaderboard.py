@@ -1,4 +1,4 @@
-"""How models compare: scores with intervals, times, and what the differences mean."""
+"""The compared models: scores with intervals, times, and tests of the differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from margrove.workbench.report.texts import counted, duration, number, visible
 
 __all__ = ["leaderboard_section"]
 
-_MOST_ROWS = 30  # of the chart
+_MAX_ROWS = 30  # of the chart
 _LOWEST_R2 = -0.5
 _FAR = 20.0
 _METHODS = {
@@ -35,23 +35,23 @@ _METHODS = {
 
 def leaderboard_section(comparison: Any) -> Section:
     comparison = with_intervals_of_rows(comparison)
-    rivals = {own.second: own for own in comparison.pairs if own.first == comparison.best}
-    worse = {name for name, own in rivals.items() if own.differs}
+    rivals = {pair.second: pair for pair in comparison.pairs if pair.first == comparison.best}
+    worse = {name for name, pair in rivals.items() if pair.differs}
     level = f"{100 * comparison.confidence_level:g} %"
-    models = comparison.models[:_MOST_ROWS]
-    floor = _floor(comparison.scoring, [own.score for own in models])
+    models = comparison.models[:_MAX_ROWS]
+    floor = _floor(comparison.scoring, [model.score for model in models])
     chart = charts.interval_rows(
-        [own.name for own in models],
-        [own.score for own in models],
-        [own.interval.low for own in models],
-        [own.interval.high for own in models],
-        folds=[own.fold_scores for own in models],
-        series=[5 if own.name in worse else 0 for own in models],
+        [model.name for model in models],
+        [model.score for model in models],
+        [model.interval.low for model in models],
+        [model.interval.high for model in models],
+        folds=[model.fold_scores for model in models],
+        series=[5 if model.name in worse else 0 for model in models],
         floor=floor,
         title=visible(comparison.scoring, 40),
         label="Scores of the models with their intervals",
     )
-    legend: tuple[Legend, ...] = (Legend(0, "as good as the best, as far as can be told", "dot"),)
+    legend: tuple[Legend, ...] = (Legend(0, "not clearly worse than the best", "dot"),)
     if worse:
         legend += (Legend(5, "worse than the best", "dot"),)
     blocks: list[Block] = [
@@ -67,7 +67,7 @@ def leaderboard_section(comparison: Any) -> Section:
             (("model", False), (visible(comparison.scoring, 40), True),
              (f"{level} interval", True),
              ("fit", True), ("predict", True), ("against the best", False)),
-            tuple(_row(own, rivals.get(own.name)) for own in comparison.models[:200]),
+            tuple(_row(model, rivals.get(model.name)) for model in comparison.models[:200]),
         ),
         Words(
             f"All were fitted to the same {counted(comparison.n_folds, 'fold')} of "
@@ -82,21 +82,22 @@ def leaderboard_section(comparison: Any) -> Section:
         ),
     ]  # fmt: skip
     if comparison.failed:
-        failed = tuple(Remark("warning", visible(str(own), 600)) for own in comparison.failed[:20])
+        failed = tuple(
+            Remark("warning", visible(str(model), 600)) for model in comparison.failed[:20]
+        )
         blocks.insert(2, Remarks(failed))
     return Section("leaderboard", "Models compared", blocks)
 
 
 def _floor(scoring: str, scores: list[float]) -> float | None:
-    """Where the axis begins: one very bad score would leave no room for the differences of others.
+    """Where the axis begins, so that one very bad score does not hide the other differences.
 
-    R² below -0.5 is useless whatever it is. Of other scores, those are left out that are further
-    below the middle one than twenty times its distance from the best. Shares, areas and other
-    scores between 0 and 1 have room enough.
+    R² begins at -0.5. Other scores begin twenty times as far below the median as the best is above
+    it. Scores between 0 and 1 need no limit.
     """
     if scoring == "r2":
         return _LOWEST_R2
-    finite = [own for own in scores if math.isfinite(own)]
+    finite = [score for score in scores if math.isfinite(score)]
     if len(finite) < 3 or min(finite) >= -1.0:
         return None
     best, middle = max(finite), median(finite)
@@ -104,7 +105,7 @@ def _floor(scoring: str, scores: list[float]) -> float | None:
 
 
 def _left_out(models: Any, floor: float | None) -> str:
-    if floor is None or not any((own.fold_scores < floor).any() for own in models):
+    if floor is None or not any((model.fold_scores < floor).any() for model in models):
         return ""
     return f" The axis begins at {number(floor)}: arrows are models below it; folds are left out."
 
@@ -114,7 +115,7 @@ def _row(model: Any, rival: Any) -> tuple[Cell, ...]:
     order = 1.0
     if rival is not None:
         p = "< 0.001" if rival.p_adjusted < 0.001 else f"= {rival.p_adjusted:.3f}"
-        verdict = "worse" if rival.differs else "no difference that can be told"
+        verdict = "worse" if rival.differs else "no clear difference"
         against, order = f"{verdict} (p {p})", rival.p_adjusted
     low, high = model.interval
     return (

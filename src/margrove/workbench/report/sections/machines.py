@@ -1,4 +1,4 @@
-"""Margin machines: support vectors by kind, margins, weights, and the proof."""
+"""Margin machines: support vectors, margins, weights, the certificate."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from margrove.workbench.report.texts import count, counted, number, percent, vis
 __all__ = ["machine_blocks", "weight_figures"]
 
 _BINS = 36
-_MOST_MACHINES = 30  # in the table
-_MOST_WEIGHT_CHARTS = 4
+_MAX_MACHINES = 30  # in the table
+_MAX_WEIGHT_CHARTS = 4
 _STRONGEST = 12
 _RIGHT, _WRONG = 0, 5  # colours
 
@@ -37,7 +37,9 @@ def machine_blocks(subject: Subject) -> list[Block]:
     facts = subject.facts
     blocks: list[Block] = [Words(_what_it_is(facts)), Cards(tuple(_cards(facts)))]
     blocks += _proof_blocks(facts)
-    figures = [own for own in (_margin_figure(subject), _kind_figure(facts)) if own is not None]
+    figures = [
+        figure for figure in (_margin_figure(subject), _kind_figure(facts)) if figure is not None
+    ]
     if figures:
         blocks.append(Figures(tuple(figures)))
     if facts.machines and facts.machines[0].weights is not None:
@@ -57,7 +59,7 @@ def _what_it_is(facts: Any) -> str:
         if facts.kernel.formula:
             words += f", K(x, z) = {visible(facts.kernel.formula.rstrip('.'), 200)}"
     else:
-        words += ", each a plane: a weight for every feature"
+        words += ", each a plane with a weight for every feature"
     return f"{words}."
 
 
@@ -65,10 +67,10 @@ def _cards(facts: Any) -> list[Card]:
     cards = []
     if isinstance(facts, PerceptronFacts):
         cards += [
-            Card("mistakes", number(facts.mistakes), "made while learning"),
-            Card("Novikoff's bound", number(facts.novikoff_bound), "mistakes that it allows"),
+            Card("mistakes", number(facts.mistakes), "during training"),
+            Card("Novikoff's bound", number(facts.novikoff_bound), "on the number of mistakes"),
             Card("separated", {True: "yes", False: "no", None: "—"}[facts.separated],
-                 "every training row on its side"),
+                 "all training rows are on their side"),
             Card("epochs", count(facts.epochs)),
         ]  # fmt: skip
     elif facts.n_support is not None:
@@ -82,7 +84,7 @@ def _cards(facts: Any) -> list[Card]:
         )
     tube = getattr(facts, "tube", None)
     if tube is not None:
-        cards.append(Card("tube", number(tube), "errors up to this are free"))
+        cards.append(Card("tube", number(tube), "smaller errors cost nothing"))
     nonzero = getattr(facts, "n_nonzero", None)
     if nonzero is not None:
         cards.append(Card("weights", count(nonzero), "that are not zero"))
@@ -100,7 +102,7 @@ def _proof_blocks(facts: Any) -> list[Block]:
     proof = facts.proof
     words = (
         f"Certificate: the objective is {number(proof.primal, 8)}, and no machine of this kind can "
-        f"have one below {number(proof.dual, 8)}. So this one is within "
+        f"have an objective below {number(proof.dual, 8)}. So this machine is within "
         f"{percent(proof.relative_gap, 4)} of the best possible. The largest violation of the "
         f"conditions of an optimum is {number(proof.violation, 3)}"
         + (f" ({visible(proof.place, 200)})." if proof.place else ".")
@@ -110,9 +112,9 @@ def _proof_blocks(facts: Any) -> list[Block]:
 
 
 def _margin_figure(subject: Subject) -> Figure | None:
-    if subject.task != "classification" or subject.judged_answers is None:
+    if subject.task != "classification" or subject.judged_targets is None:
         return None
-    found = margins_of(subject.inner, subject.judged_rows, subject.judged_answers)
+    found = margins_of(subject.inner, subject.judged_rows, subject.judged_targets)
     counts, edges = _bins(found.margins)
     guides = [(0.0, "the boundary")] + (
         [] if found.level is None else [(found.level, "the margin")]
@@ -138,14 +140,14 @@ def _margin_figure(subject: Subject) -> Figure | None:
 
 
 def _bins(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and edges, one of which is 0; a few far values are put into the outer bars."""
+    """Counts and edges, one of which is 0; outliers are counted in the outer bars."""
     low, high = np.quantile(margins, [0.005, 0.995])
     low, high = min(float(low), 0.0), max(float(high), 0.0)
     width = (high - low) / _BINS or 1.0
     below, above = int(np.ceil(-low / width)), int(np.ceil(high / width))
     edges = np.arange(-below, max(above, 1 - below) + 1) * width
     counts, _ = np.histogram(np.clip(margins, edges[0], edges[-1]), edges)
-    # A margin of exactly 0 counts as right, and so do those of the first bar from 0 on.
+    # A margin of exactly 0 counts as right: it is in the first bar above 0.
     return counts, edges
 
 
@@ -153,8 +155,8 @@ def _kind_figure(facts: Any) -> Figure | None:
     if not facts.kinds:
         return None
     chart = charts.ranked_bars(
-        [own.name for own in facts.kinds],
-        [own.count for own in facts.kinds],
+        [kind.name for kind in facts.kinds],
+        [kind.count for kind in facts.kinds],
         title="training rows",
         label="Support vectors by kind",
         series=2,
@@ -166,17 +168,18 @@ def weight_figures(subject: Subject) -> Figures:
     """The largest weights of each machine of a linear model."""
     found = strongest_features(subject.last, _STRONGEST, subject.names)
     figures = []
-    for own in found[:_MOST_WEIGHT_CHARTS]:
+    for strongest in found[:_MAX_WEIGHT_CHARTS]:
+        name = visible(strongest.machine)
         chart = charts.ranked_bars(
-            [feature.name for feature in own.features],
-            [feature.weight for feature in own.features],
+            [feature.name for feature in strongest.features],
+            [feature.weight for feature in strongest.features],
             title="weight",
-            label=f"Largest weights, {visible(own.machine)}",
+            label=f"Largest weights, {name}",
         )
-        caption = f"A positive weight speaks for the one named first: {visible(own.machine)}."
+        caption = f"A positive weight supports the class named first: {name}."
         if subject.task != "classification":
             caption = ""
-        title = "Largest weights" if len(found) == 1 else f"Largest weights: {visible(own.machine)}"
+        title = "Largest weights" if len(found) == 1 else f"Largest weights: {name}"
         figures.append(Figure(title, chart, caption))
     left_out = len(found) - len(figures)
     if left_out:
@@ -192,15 +195,15 @@ def _machine_table(facts: Any) -> Table:
               ("relative gap", True))  # fmt: skip
     rows = tuple(
         (
-            Cell(visible(own.name)),
-            _number_cell(own.n_support),
-            _number_cell(own.n_bounded),
-            _number_cell(own.norm),
-            _number_cell(own.intercept),
-            _number_cell(own.iterations),
-            _number_cell(None if own.proof is None else own.proof.relative_gap),
+            Cell(visible(machine.name)),
+            _number_cell(machine.n_support),
+            _number_cell(machine.n_bounded),
+            _number_cell(machine.norm),
+            _number_cell(machine.intercept),
+            _number_cell(machine.iterations),
+            _number_cell(None if machine.proof is None else machine.proof.relative_gap),
         )
-        for own in facts.machines[:_MOST_MACHINES]
+        for machine in facts.machines[:_MAX_MACHINES]
     )
     left_out = len(facts.machines) - len(rows)
     note = f"{counted(left_out, 'machine')} left out." if left_out else ""

@@ -1,4 +1,4 @@
-"""The chosen model: what its family has to show, and its parameters."""
+"""The model: blocks for its family, and its parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from margrove.workbench.report.texts import counted, number, visible
 
 __all__ = ["model_section"]
 
-_MOST_PARAMETERS = 60
+_MAX_PARAMETERS = 60
 _IMPORTANT = 15
 
 _BLOCKS_OF: tuple[tuple[type, Callable[[Subject], list[Block]]], ...] = (
@@ -41,17 +41,17 @@ def model_section(subject: Subject) -> Section:
         (make(subject) for kind, make in _BLOCKS_OF if isinstance(subject.facts, kind)), None
     )
     if blocks is None:
-        blocks = _stranger_blocks(subject)
+        blocks = _other_blocks(subject)
     blocks.append(_parameters(subject))
     return Section("model", f"The model: {visible(subject.estimator)}", blocks, "The model")
 
 
-def _stranger_blocks(subject: Subject) -> list[Block]:
-    """Of an estimator that is not ours: weights or importances, if it has some."""
+def _other_blocks(subject: Subject) -> list[Block]:
+    """For an estimator of another library: weights or importances, if it has any."""
     blocks: list[Block] = [
         Words(
-            f"{visible(subject.estimator)} is not a learner of margrove, so less is known of it: "
-            "what it says of rows is judged all the same."
+            f"{visible(subject.estimator)} is not a learner of margrove, so less is known about "
+            "it. Its predictions are judged in the same way."
         )
     ]
     if hasattr(subject.last, "feature_importances_"):
@@ -72,7 +72,7 @@ def _parameters(subject: Subject) -> Pairs:
     else:
         given = subject.last.get_params(deep=False) if hasattr(subject.last, "get_params") else {}
     pairs = tuple(
-        (visible(name), _in_words(value)) for name, value in list(given.items())[:_MOST_PARAMETERS]
+        (visible(name), _in_words(value)) for name, value in list(given.items())[:_MAX_PARAMETERS]
     )
     left_out = len(given) - len(pairs)
     note = f"{counted(left_out, 'parameter')} left out." if left_out > 0 else ""
@@ -84,5 +84,5 @@ def _in_words(value: Any) -> str:
         return number(value, 6)
     try:
         return visible(repr(value), 120)
-    except Exception:  # a stranger's repr
+    except Exception:  # the repr of another library can raise anything
         return visible(type(value).__name__)

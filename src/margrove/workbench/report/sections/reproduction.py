@@ -1,6 +1,6 @@
-"""How to do it again, in Python: code to copy, versions and the seed.
+"""How to reproduce the model: code to copy, versions and the seed.
 
-Whatever is the user's is written as a literal, so that a name cannot become code.
+All values of the user are written as literals, so that a name cannot become code.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from margrove.workbench.report.texts import visible
 __all__ = ["reproduction_section", "written"]
 
 _PACKAGES = ("margrove", "numpy", "scipy", "scikit-learn", "numba")
-_LONGEST_LINE = 88
-_LONGEST_CODE = 20_000
-_LONGEST_LITERAL = 2_000
+_MAX_LINE = 88
+_MAX_CODE = 20_000
+_MAX_LITERAL = 2_000
 
 
 def reproduction_section(subject: Subject, source: str, seed: Any, recipe: Any) -> Section:
@@ -34,7 +34,9 @@ def reproduction_section(subject: Subject, source: str, seed: Any, recipe: Any) 
             blocks.append(Code("On the command line", _multiline(command)))
         rest = {str(key): value for key, value in recipe.items() if key != "command"}
         if rest:
-            pairs = tuple((visible(key), visible(_literal(own), 400)) for key, own in rest.items())
+            pairs = tuple(
+                (visible(key), visible(_literal(value), 400)) for key, value in rest.items()
+            )
             blocks.append(Pairs("Settings", pairs[:60]))
     settings = recipe if isinstance(recipe, Mapping) else {}
     blocks.append(Code("In Python", python_code(subject, source, seed, settings)))
@@ -43,9 +45,9 @@ def reproduction_section(subject: Subject, source: str, seed: Any, recipe: Any) 
 
 
 def python_code(subject: Subject, source: str, seed: Any, settings: Mapping[str, Any]) -> str:
-    """A program that fits this model: from the file, or of rows that are named X and y."""
+    """A program that fits this model, from the file or from rows named X and y."""
     imports: set[str] = set()
-    made = written(subject.model, imports)
+    model_code = written(subject.model, imports)
     given = f"X_test=X_test, y_test=y_test{'' if seed is None else f', seed={_literal(seed)}'}"
     if not subject.is_held_out:
         given = "" if seed is None else f"seed={_literal(seed)}"
@@ -56,22 +58,22 @@ def python_code(subject: Subject, source: str, seed: Any, settings: Mapping[str,
         lines.append(f"target = {_literal(subject.target)}")
     if subject.target and Path(source).suffix and _takes_raw_tables(subject.inner):
         lines.append("task = margrove.tables.task_of_table(margrove.read_table(source), target)")
-        lines += _parting(subject, settings, imports)
+        lines += _split_code(subject, settings, imports)
     elif subject.is_held_out:
-        lines.append("# X and y are the rows to learn from, X_test and y_test those held out")
+        lines.append("# X and y are the training rows, X_test and y_test the held-out rows")
     else:
-        lines.append("# X and y are the rows to learn from")
+        lines.append("# X and y are the training rows")
     lines[1:1] = sorted(imports)
     lines += [
-        f"model = {made}",
+        f"model = {model_code}",
         "model.fit(X, y)",
         f"margrove.report(model, X, y{', ' if given else ''}{given}).save('report.html')",
     ]
     return _multiline("\n".join(lines))
 
 
-def _parting(subject: Subject, settings: Mapping[str, Any], imports: set[str]) -> list[str]:
-    """The rows that are learnt from and those that are held out, parted as they were."""
+def _split_code(subject: Subject, settings: Mapping[str, Any], imports: set[str]) -> list[str]:
+    """Code that splits the table into training and held-out rows, as it was done."""
     share, seed = settings.get("test-size"), settings.get("seed")
     if not subject.is_held_out or subject.is_of_other_rows or share is None:
         held_out = ["X_test, y_test = X, y"] if subject.is_held_out else []
@@ -90,14 +92,14 @@ def _takes_raw_tables(model: Any) -> bool:
 
 
 def written(value: Any, imports: set[str], depth: int = 0) -> str:
-    """An estimator as the call that makes it, with the parameters that are not the default."""
+    """The call that makes an estimator, with its parameters that differ from the defaults."""
     if hasattr(value, "steps"):
         imports.add("from sklearn.pipeline import Pipeline")
         steps = [
-            f"({_literal(name)}, {written(own, imports, depth + 2)})" for name, own in value.steps
+            f"({_literal(name)}, {written(step, imports, depth + 2)})" for name, step in value.steps
         ]
         flat = f"Pipeline([{', '.join(steps)}])"
-        if len(flat) <= _LONGEST_LINE - 4 * depth and "\n" not in flat:
+        if len(flat) <= _MAX_LINE - 4 * depth and "\n" not in flat:
             return flat
         inner = "    " * (depth + 1)
         return f"Pipeline([\n{inner}" + f",\n{inner}".join(steps) + f",\n{'    ' * depth}])"
@@ -114,7 +116,7 @@ def written(value: Any, imports: set[str], depth: int = 0) -> str:
 
 
 def _home(cls: type) -> str:
-    """The module without private parts, as people import it."""
+    """The public module of a class: without private parts."""
     parts = [part for part in cls.__module__.split(".") if part.isidentifier()]
     public = []
     for part in parts:
@@ -126,12 +128,12 @@ def _home(cls: type) -> str:
 
 def _arguments(estimator: Any, imports: set[str], depth: int) -> list[str]:
     try:
-        usual = type(estimator)().get_params(deep=False)
-    except TypeError:  # it cannot be made without arguments
-        usual = {}
+        default = type(estimator)().get_params(deep=False)
+    except TypeError:  # it needs arguments
+        default = {}
     found = []
     for name, value in estimator.get_params(deep=False).items():
-        if not name.isidentifier() or (name in usual and _is_same(value, usual[name])):
+        if not name.isidentifier() or (name in default and _is_same(value, default[name])):
             continue
         found.append(f"{name}={written(value, imports, depth + 1)}")
     return found
@@ -140,40 +142,40 @@ def _arguments(estimator: Any, imports: set[str], depth: int) -> list[str]:
 def _is_same(one: Any, other: Any) -> bool:
     try:
         return type(one) is type(other) and bool(one == other)
-    except Exception:  # arrays and the like
+    except Exception:  # arrays, for example
         return False
 
 
 def _call(name: str, arguments: list[str], depth: int) -> str:
     flat = f"{name}({', '.join(arguments)})"
-    if len(flat) <= _LONGEST_LINE - 4 * depth or not arguments:
+    if len(flat) <= _MAX_LINE - 4 * depth or not arguments:
         return flat
     inner = "    " * (depth + 1)
     return f"{name}(\n{inner}" + f",\n{inner}".join(arguments) + f",\n{'    ' * depth})"
 
 
 def _literal(value: Any) -> str:
-    """As Python writes it, if that is a value; else a string that says what it is."""
+    """The value as a Python literal; for other objects, a string with the name of the type."""
     if value is None or isinstance(value, (bool, int, float, str)):
         text = ascii(value)
     elif isinstance(value, (list, tuple, set)):
-        inner = ", ".join(_literal(own) for own in list(value)[:200])
+        inner = ", ".join(_literal(item) for item in list(value)[:200])
         ends = {list: "[]", tuple: "()", set: "{}"}.get(type(value), "[]")
         comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
         text = ends[0] + inner + comma + ends[1]
     elif isinstance(value, Mapping):
-        pairs = [f"{_literal(key)}: {_literal(own)}" for key, own in list(value.items())[:200]]
+        pairs = [f"{_literal(key)}: {_literal(item)}" for key, item in list(value.items())[:200]]
         text = "{" + ", ".join(pairs) + "}"
     elif hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         text = _literal(value.item())
     else:
         text = ascii(f"a {type(value).__name__}, to be made by hand")
-    return text if len(text) <= _LONGEST_LITERAL else ascii(text[:_LONGEST_LITERAL])
+    return text if len(text) <= _MAX_LITERAL else ascii(text[:_MAX_LITERAL])
 
 
 def _multiline(text: str) -> str:
-    """Line by line, so that the ends of lines are the only marks that are kept."""
-    lines = text[:_LONGEST_CODE].splitlines()
+    """The text with every line made `visible`; only the ends of lines are kept."""
+    lines = text[:_MAX_CODE].splitlines()
     return "\n".join(visible(line, 2_000) if line.strip() == line and line else
                      _indented(line) for line in lines)  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The summary: what a reader should know who reads nothing else."""
+"""The summary: the most important results in sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def summary_section(
     blocks: list[Block] = [Words(_verdict(subject, judgement), "lead")]
     sentences = []
     if comparison is not None:
-        names = [own.name for own in comparison.models]
+        names = [model.name for model in comparison.models]
         among = f"Of {counted(len(names), 'model')} that were compared: "
         sentences.append(among + visible(comparison.sentence, 2000))
     strongest = [f"“{visible(name, 40)}”" for name in subject.moving_names[:_STRONGEST]]
@@ -37,16 +37,16 @@ def summary_section(
     proof = getattr(subject.facts, "proof", None)
     if proof is not None:
         sentences.append(
-            "No machine of its kind, on these rows and with these parameters, is better by more "
-            f"than {percent(proof.relative_gap, 3)}: that is proved by its duality gap."
+            "Its duality gap proves that no machine of its kind, with these rows and parameters, "
+            f"is better by more than {percent(proof.relative_gap, 3)}."
         )
     if sentences:
         blocks.append(Words(" ".join(sentences)))
     blocks.append(Cards(tuple(_cards(subject, judgement, profile))))
     if not subject.is_held_out and judgement is not None:
         words = (
-            "No rows were held out: the figures are of rows that the model has learnt from, and "
-            "new rows will be worse."
+            "No rows were held out: the figures are those of the training rows, and will be worse "
+            "for new rows."
         )
         blocks.append(Remarks((Remark("warning", words),)))
     if diagnosis is not None:
@@ -58,7 +58,7 @@ def _doctor_remark(diagnosis: Any) -> Remark:
     if not diagnosis.findings:
         return Remark("good", "The doctor found nothing wrong with the data.")
     worst = diagnosis.findings[0]
-    words = f"The doctor says of the data: {diagnosis.verdict}. The first: "
+    words = f"The doctor found in the data: {diagnosis.verdict}. The first: "
     return Remark(worst.severity, words + visible(worst.message, 400))
 
 
@@ -69,22 +69,22 @@ def _verdict(subject: Subject, judgement: Any) -> str:
         else ("the class" if subject.task == "classification" else "the target")
     )
     who = visible(subject.estimator)
-    rows = "it has not seen" if subject.is_held_out else "it has learnt from"
+    rows = "it has not seen" if subject.is_held_out else "it was trained on"
     if isinstance(judgement, ClassJudgement):
         low, high = judgement.interval
-        label, usual = judgement.usual
+        label, baseline = judgement.baseline
         return (
             f"{who} predicts {target} with {percent(judgement.accuracy)} accuracy "
             f"({_bare(low)} to {_bare(high)}) on {counted(judgement.n_rows, 'row')} {rows}; always "
-            f"answering “{visible(label, 40)}” would reach {percent(usual)}."
+            f"predicting “{visible(label, 40)}” would reach {percent(baseline)}."
         )
     if isinstance(judgement, NumberJudgement):
         found = judgement.residuals
-        told = "" if found.r2 is None else f" and explains {_r2(judgement)} of the variance"
+        explained = "" if found.r2 is None else f" and explains {_r2(judgement)} of the variance"
         return (
             f"{who} predicts {target} with an error of {number(found.root_mean_squared_error)} "
-            f"(root mean square){told}, on {counted(judgement.n_rows, 'row')} {rows}; always "
-            f"answering the mean would be off by {number(judgement.usual_error)}."
+            f"(root mean square){explained}, on {counted(judgement.n_rows, 'row')} {rows}; always "
+            f"predicting the mean would be off by {number(judgement.baseline_error)}."
         )
     return f"{who} was fitted to {counted(subject.n_rows, 'row')}."
 
@@ -130,7 +130,7 @@ def _cards(subject: Subject, judgement: Any, profile: TableProfile) -> list[Card
             Card("R²", number(found.r2, 3), note),
             Card("mean absolute error", number(found.mean_absolute_error)),
             Card("root mean squared error", number(found.root_mean_squared_error),
-                 f"{number(judgement.usual_error)} for the mean"),
+                 f"{number(judgement.baseline_error)} for the mean"),
         ]  # fmt: skip
     cards.append(Card("training rows", count(profile.n_rows), counted(profile.n_columns, "column")))
     if subject.is_held_out and judgement is not None:

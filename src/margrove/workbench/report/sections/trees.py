@@ -1,4 +1,4 @@
-"""A decision tree: its drawing, its rules, and what it depends on."""
+"""A decision tree: drawing, rules, importances."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from margrove.workbench.report.texts import count, counted, number, percent, vis
 
 __all__ = ["tree_blocks", "tree_figure"]
 
-_MOST_NODES = 40  # in the drawing
-_MOST_RULES = 25
+_MAX_NODES = 40  # in the drawing
+_MAX_RULES = 25
 _IMPORTANT = 15
-_DEEPEST = 8
-_SCALE = 1.25  # of the drawing: its letters are small
+_MAX_DEPTH = 8
+_SCALE = 1.25  # of the drawing, because its letters are small
 
 
 def tree_blocks(subject: Subject) -> list[Block]:
@@ -39,13 +39,13 @@ def tree_blocks(subject: Subject) -> list[Block]:
     blocks: list[Block] = [
         Words(
             f"A tree of {counted(facts.n_nodes, 'node')}"
-            + (f"; the first question is “{first}”." if first != "''" else ": it asks nothing.")
+            + (f"; the first question is “{first}”." if first != "''" else ": it has no split.")
         ),
         Cards(
             (
                 Card("leaves", count(facts.n_leaves)),
-                Card("depth", count(facts.depth), "questions on the longest way"),
-                Card("features asked", count(len(facts.features_used)),
+                Card("depth", count(facts.depth), "questions on the longest path"),
+                Card("features used", count(len(facts.features_used)),
                      f"of {count(facts.n_features)}"),
                 Card("training error", number(facts.training_error),
                      visible(facts.training_error_name)),
@@ -68,10 +68,10 @@ def tree_blocks(subject: Subject) -> list[Block]:
 
 
 def tree_figure(model: Any, key: str) -> TreeFigure:
-    """The upper nodes of a tree, as many as can be taken in."""
-    depth = _DEEPEST
+    """A drawing of the upper nodes of a tree, at most 40."""
+    depth = _MAX_DEPTH
     sketch = sketch_tree(model, max_depth=depth)
-    while len(sketch.nodes) > _MOST_NODES and depth > 1:
+    while len(sketch.nodes) > _MAX_NODES and depth > 1:
         depth -= 1
         sketch = sketch_tree(model, max_depth=depth)
     drawing = drawing_of(sketch)
@@ -96,27 +96,27 @@ def tree_figure(model: Any, key: str) -> TreeFigure:
 
 
 def _node_data(sketch: TreeSketch) -> Iterator[dict[str, Any]]:
-    """What a click on a node shows: the way to it, and what is there."""
-    ways: list[list[str]] = []
+    """What a click on a node shows: the path to it, and its figures."""
+    paths: list[list[str]] = []
     for node in sketch.nodes:
-        way: list[str] = []
+        path: list[str] = []
         if node.parent is not None:
             above = sketch.nodes[node.parent]
-            way = [*ways[node.parent], f"{visible(above.question)}: {visible(node.branch)}"]
-        ways.append(way)
+            path = [*paths[node.parent], f"{visible(above.question)}: {visible(node.branch)}"]
+        paths.append(path)
         yield {
             "number": node.number,
             "parent": None if node.parent is None else sketch.nodes[node.parent].number,
-            "rule": " → ".join(way) or "all rows",
-            "says": _says(sketch, node),
+            "rule": " → ".join(path) or "all rows",
+            "says": _node_text(sketch, node),
         }
 
 
-def _says(sketch: TreeSketch, node: SketchNode) -> str:
+def _node_text(sketch: TreeSketch, node: SketchNode) -> str:
     share = percent(node.coverage)
     return (
         f"{counted(node.samples, 'row')} ({share} of the weight), {sketch.criterion} "
-        f"{number(node.impurity)}; prediction here: {visible(node.prediction)}"
+        f"{number(node.impurity)}; prediction: {visible(node.prediction)}"
     )
 
 
@@ -145,7 +145,7 @@ def _tree_svg(drawing: Drawing, sketch: TreeSketch, key: str) -> Markup:
 
 
 def _lines(description: str) -> list[Markup]:
-    """A title may have lines; each is escaped on its own."""
+    """The lines of a title, each escaped separately."""
     parts = [str(tag("a", line))[3:-4] for line in description.splitlines()[:20] if line]
     return [Markup("\n".join(parts))]
 
@@ -181,14 +181,14 @@ def _box(shape: Box) -> Markup:
 def _rule_table(subject: Subject) -> Table:
     found = sorted(rules(subject.named), key=lambda rule: -rule.coverage)
     rows = []
-    for rule in found[:_MOST_RULES]:
-        asked = " and ".join(condition.text for condition in rule.conditions) or "always"
-        said = prediction_text(rule.prediction, 4)
+    for rule in found[:_MAX_RULES]:
+        conditions = " and ".join(condition.text for condition in rule.conditions) or "always"
+        prediction = prediction_text(rule.prediction, 4)
         share = rule.share if isinstance(rule.share, float) else None
         rows.append(
             (
-                Cell(visible(asked, 400)),
-                Cell(visible(said, 80)),
+                Cell(visible(conditions, 400)),
+                Cell(visible(prediction, 80)),
                 *([] if share is None else [Cell(percent(share), share, is_number=True)]),
                 Cell(count(rule.samples), rule.samples, is_number=True),
                 Cell(percent(rule.coverage), rule.coverage, is_number=True),

@@ -1,4 +1,4 @@
-"""What tuning has tried: a map of C and gamma, or scores against what was varied."""
+"""The settings that were tried: a map of C and gamma, or scores against a parameter."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from margrove.workbench.report.texts import counted, duration, number, visible
 
 __all__ = ["tuning_of", "tuning_section"]
 
-_MOST_LINES = 7
-_BEST_ROWS, _MOST_ROWS = 10, 40  # of what was tried: shown at once, and on demand
+_MAX_LINES = 7
+_BEST_ROWS, _MAX_ROWS = 10, 40  # settings that are shown at once, and on demand
 
 
 def tuning_of(source: Any, subject_model: Any) -> Any:
-    """A Tuning of autotune, or a search with cells, or None: given, or kept by the model itself."""
-    found = _remembered(subject_model if source is None else source)
+    """A Tuning of autotune or a search with cells, given or stored in the model, or None."""
+    found = _stored_tuning(subject_model if source is None else source)
     if found is None and source is not None:
         raise TypeError(
-            "tuning must be what margrove.autotune returns, or a fitted SVCCV, SVRCV or "
+            "tuning must be the result of margrove.autotune, or a fitted SVCCV, SVRCV or "
             f"LinearSVCCV. Got {type(source).__name__}."
         )
     return found
 
 
-def _remembered(model: Any) -> Any:
+def _stored_tuning(model: Any) -> Any:
     tuned = getattr(model, "tuning_", model)
     if hasattr(tuned, "candidates") and hasattr(tuned, "chosen"):
         return tuned
@@ -48,8 +48,8 @@ def _of_search(search: Any) -> list[Block]:
     best = ", ".join(f"{name} = {number(value)}" for name, value in search.best_params_.items())
     words = Words(
         f"{counted(cells.means.size, 'setting')} tried by cross-validation in "
-        f"{counted(cells.scores.shape[2], 'fold')}. Chosen was {best}, with a mean score of "
-        f"{number(search.best_score_)}. This score decided, so it flatters."
+        f"{counted(cells.scores.shape[2], 'fold')}. The choice is {best}, with a mean score of "
+        f"{number(search.best_score_)}. It is the best of many scores, so it is somewhat too high."
     )
     if np.isnan(cells.gammas).any():
         area = PlotArea(
@@ -70,8 +70,8 @@ def _of_search(search: Any) -> list[Block]:
         int(np.argmin(np.abs(np.log(cells.Cs / search.best_params_["C"])))),
     )
     chart = charts.heat_map(
-        [number(own, 2) for own in cells.Cs],
-        [number(own, 2) for own in cells.gammas],
+        [number(C, 2) for C in cells.Cs],
+        [number(gamma, 2) for gamma in cells.gammas],
         cells.means.T,
         x_title="C",
         y_title="gamma",
@@ -87,7 +87,7 @@ def _of_search(search: Any) -> list[Block]:
 
 
 def _of_tuning(tuned: Any) -> list[Block]:
-    blocks: list[Block] = [Words(visible(own, 2000)) for own in tuned.explanation]
+    blocks: list[Block] = [Words(visible(sentence, 2000)) for sentence in tuned.explanation]
     blocks.append(Words(f"All of it took {duration(tuned.seconds)}.", "faint"))
     figure = _map_of(tuned) or _curves_of(tuned)
     if figure is not None:
@@ -101,9 +101,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _map_of(tuned: Any) -> Figure | None:
-    """Where C and gamma make a full grid."""
-    pairs = [_c_and_gamma(own) for own in tuned.candidates]
-    known = [own for own in pairs if own is not None]
+    """A map of scores, if C and gamma are a full grid."""
+    pairs = [_c_and_gamma(candidate) for candidate in tuned.candidates]
+    known = [pair for pair in pairs if pair is not None]
     Cs, gammas = sorted({c for c, _ in known}), sorted({g for _, g in known})
     if len(known) != len(pairs) or len(Cs) < 2 or len(gammas) < 2:
         return None
@@ -112,8 +112,8 @@ def _map_of(tuned: Any) -> Figure | None:
         values[gammas.index(g), Cs.index(c)] = score
     c, g = known[tuned.chosen]
     chart = charts.heat_map(
-        [number(own, 2) for own in Cs],
-        [number(own, 2) for own in gammas],
+        [number(C, 2) for C in Cs],
+        [number(gamma, 2) for gamma in gammas],
         values,
         x_title="C",
         y_title="gamma",
@@ -136,10 +136,10 @@ def _c_and_gamma(candidate: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _curves_of(tuned: Any) -> Figure | None:
-    """Against the number with the most values among those that all candidates have."""
+    """Scores against the numeric parameter with the most values that all candidates have."""
     counts = {}
     for name in tuned.candidates[0]:
-        tried = [own.get(name) for own in tuned.candidates]
+        tried = [candidate.get(name) for candidate in tuned.candidates]
         if all(_is_number(value) for value in tried):
             counts[name] = len(set(tried))
     if not counts or max(counts.values()) < 2:
@@ -151,7 +151,7 @@ def _curves_of(tuned: Any) -> Figure | None:
             f"{name}={_in_words(value)}" for name, value in candidate.items() if name != axis
         )
         lines.setdefault(others, []).append(place)
-    values = np.array([own[axis] for own in tuned.candidates], dtype=np.float64)
+    values = np.array([candidate[axis] for candidate in tuned.candidates], dtype=np.float64)
     area = PlotArea(
         {"values": values, "may_be_log": True},
         {"values": tuned.scores},
@@ -160,14 +160,14 @@ def _curves_of(tuned: Any) -> Figure | None:
         label=f"{visible(tuned.scoring)} against {visible(axis)}",
     )
     legend = []
-    for code, (name, places) in enumerate(list(lines.items())[:_MOST_LINES]):
+    for code, (name, places) in enumerate(list(lines.items())[:_MAX_LINES]):
         order = np.array(places)[np.argsort(values[places], kind="stable")]
         scores, errors = tuned.scores[order], tuned.standard_errors[order]
         area.band(values[order], scores - errors, scores + errors, code)
         area.line(values[order], scores, code, name=name)
         legend.append(Legend(code, visible(name or "all", 60)))
     area.dots([values[tuned.chosen]], [tuned.score], 0, titles=["chosen"], radius=5.0, kind="pick")
-    left_out = max(len(lines) - _MOST_LINES, 0)
+    left_out = max(len(lines) - _MAX_LINES, 0)
     caption = "The ring is the choice; bands are one standard error."
     if left_out:
         caption += f" {counted(left_out, 'line')} left out."
@@ -180,7 +180,7 @@ def _in_words(value: Any) -> str:
 
 
 def _tables_of(tuned: Any) -> list[Block]:
-    """The best settings, the chosen one always among them, and the next ones folded away."""
+    """The best settings, with the chosen one, and the next ones on demand."""
     order = np.argsort(-np.nan_to_num(tuned.scores, nan=-np.inf), kind="stable").tolist()
     first = order[:_BEST_ROWS]
     if tuned.chosen not in first:
@@ -190,7 +190,7 @@ def _tables_of(tuned: Any) -> list[Block]:
         _table_of(tuned, first, "What was tried, the best first", _ties_in_words(tuned))
     ]
     if rest:
-        shown = rest[: _MOST_ROWS - len(first)]
+        shown = rest[: _MAX_ROWS - len(first)]
         left_out = len(rest) - len(shown)
         note = f"{counted(left_out, 'setting')} with lower scores left out." if left_out else ""
         words = f"{counted(len(shown), 'setting')} more"
@@ -206,7 +206,7 @@ def _ties_in_words(tuned: Any) -> str:
 def _table_of(
     tuned: Any, places: list[int], caption: str, note: str = "", *, folded: str = ""
 ) -> Table:
-    names = list(dict.fromkeys(name for own in tuned.candidates for name in own))[:8]
+    names = list(dict.fromkeys(name for candidate in tuned.candidates for name in candidate))[:8]
     rows = tuple(
         (
             *(_parameter_cell(tuned.candidates[k].get(name)) for name in names),

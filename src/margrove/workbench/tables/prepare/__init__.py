@@ -1,13 +1,13 @@
-"""Columns of any table as numbers that models take, learnt from one table and applied to others.
+"""Preparation of tables for models, learnt from one table and applied to others.
 
-cell_changes      conversions of cells without loss; else an error that names the cell
-column_encoders   what is learnt of a column of each type, and how it is applied to other rows
+preparation       TablePreparation: raw tables for models
+table_columns     the columns of any table: numbers, dates, and labels as text
+column_types      describe_columns: the type of each column
+cell_changes      conversions of cells between types without loss
 column_learning   what is learnt from the cells of a column
-column_types      what the columns of a table hold, as a person would say: `describe_columns`
-preparation       raw tables for models: `TablePreparation`
-table_columns     the columns of any table for the preparation: numbers, dates, and labels as text
-tree_tables       numbers and labels as trees take them
+column_encoders   the learnt values of a column of each type, applied to other rows
 word_counts       texts as counts of words
+tree_tables       numbers and labels as a table for trees
 """
 
 import lazy_loader

@@ -1,11 +1,11 @@
-"""What is learnt of a column of each type, and how it is applied to other rows.
+"""The learnt values of a column of each type, and how they are applied to other rows.
 
-A part answers in two ways, for the two families of models:
+A part has two outputs, for the two families of models:
 
-    block         float64 (n, k), dense or CSR: what margin machines take
-    tree_columns  numbers with NaN, and labels: what trees take
+    block         float64 (n, k), dense or CSR, for margin machines
+    tree_columns  numbers with NaN, and labels, for trees
 
-All are plain values: names, numbers, and lists of labels and words. They go into model files.
+Fields are plain values (names, numbers, lists of labels and words), which model files store.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 TreeColumn = NumberCells | LabelCells
-Unknown = list[str]  # labels that training has not seen, in words, for one warning
+Unknown = list[str]  # descriptions of labels that training has not seen, for one warning
 
 _MISSING = "is missing"
 
 
 @dataclass(frozen=True)
 class NumberPart:
-    """A column of numbers: (x - center) / scale, `fill` where it is missing."""
+    """A column of numbers: (x - center) / scale, with `fill` for missing values."""
 
     name: str
     fill: float
@@ -95,7 +95,7 @@ def _scaled(
         np.subtract(filled, center, out=block[:, 0])
         block[:, 0] /= scale
         beyond = ~np.isfinite(block[:, 0])
-        if beyond.any():  # the difference of two huge numbers, say
+        if beyond.any():  # the difference of two huge numbers can overflow
             block[beyond, 0] = filled[beyond] / scale - center / scale
     if has_indicator:
         block[:, 1] = missing
@@ -104,9 +104,9 @@ def _scaled(
 
 @dataclass(frozen=True)
 class DatePart:
-    """A column of dates: those of its parts that differ, each a number of its own.
+    """A column of dates: each part that is not constant (year, month, ...) becomes a number.
 
-    `day_first` tells how dates such as 3/4/2024 are to be read, None if there were none.
+    `day_first` is the order of dates such as 3/4/2024, None if there were none.
     """
 
     name: str
@@ -150,11 +150,11 @@ class DatePart:
 class CategoryPart:
     """A column of labels.
 
-    labels          that were common enough, sorted
-    other           what stands for all others; "" if training has seen no others
-    has_indicator   whether there is a column for those that are missing
+    labels          the frequent labels, sorted
+    other           the name for all other labels; "" if training has seen no others
+    has_indicator   whether there is a column that marks missing values
 
-    Without others, a label that is not known is missing.
+    Without others, an unknown label is missing.
     """
 
     name: str
@@ -178,17 +178,17 @@ class CategoryPart:
         return [self.name]
 
     def codes(self, cells: Cells, unknown: Unknown) -> np.ndarray:
-        """int64 (n,): the number of each row's label among `shown_labels`, -1 for missing."""
-        own = as_labels(cells)
+        """int64 (n,): the index of each row's label in `shown_labels`, -1 for missing."""
+        given = as_labels(cells)
         for_others = len(self.labels) if self.other else -1
-        places = [self._number.get(label, for_others) for label in own.labels]
+        places = [self._number.get(label, for_others) for label in given.labels]
         if not self.other:
             unknown.extend(
                 f"{shown(label)} in column {shown(self.name)}"
-                for label, place in zip(own.labels, places, strict=True)
+                for label, place in zip(given.labels, places, strict=True)
                 if place < 0
             )
-        return np.array([*places, -1], dtype=np.int64)[own.codes]
+        return np.array([*places, -1], dtype=np.int64)[given.codes]
 
     def block(self, cells: Cells, unknown: Unknown) -> Any:
         codes = self.codes(cells, unknown)
@@ -211,10 +211,10 @@ class CategoryPart:
 
 @dataclass(frozen=True)
 class TextPart:
-    """A column of texts: words, and a weight for each, which is larger for rarer ones.
+    """A column of texts: words, and a weight for each, which is larger for rare words.
 
-    Machines get how often a text has each word times its weight, scaled to a length of 1; trees
-    get how often it has it.
+    Margin machines get the count of each word times its weight, scaled to a norm of 1; trees get
+    the counts.
     """
 
     name: str
@@ -229,10 +229,10 @@ class TextPart:
         return self.outputs()
 
     def _counts(self, cells: Cells) -> tuple[Any, np.ndarray]:
-        """Of each different text; and which row has which, with an empty one for missing."""
-        own = as_labels(cells)
-        counts = count_words([*own.labels, ""], self.words.tolist())
-        return counts, np.where(own.codes < 0, len(own.labels), own.codes)
+        """Word counts of each different text and of "", and the index of each row's text."""
+        texts = as_labels(cells)
+        counts = count_words([*texts.labels, ""], self.words.tolist())
+        return counts, np.where(texts.codes < 0, len(texts.labels), texts.codes)
 
     def block(self, cells: Cells, unknown: Unknown) -> Any:
         counts, rows = self._counts(cells)

@@ -1,4 +1,4 @@
-"""What is learnt from the cells of a column."""
+"""What is learnt from the cells of a column: medians, scales, labels, words."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from margrove.workbench.tables.prepare.word_counts import common_words, count_wo
 __all__ = ["Settings", "learn_part"]
 
 _MANY_ROWS = 20
-_MOST_WORDS_LOOKED_AT = 20_000
+_MAX_RANKED_WORDS = 20_000
 _LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a preparation."""
+    """Parameters of a `TablePreparation`, with defaults filled in."""
 
     form: str
     max_categories: int
@@ -38,7 +38,7 @@ class Settings:
 
 
 def learn_part(typed: TypedColumn, y: np.ndarray | None, settings: Settings) -> ColumnPart:
-    """Learn from a column of one of the four types."""
+    """Learn the part of a column of type number, date, text or category."""
     kind, cells = typed.column.type, typed.cells
     has_indicator = settings.with_indicators and typed.column.n_missing > 0
     if kind == "number":
@@ -58,12 +58,12 @@ def _number_part(cells: NumberCells, has_indicator: bool) -> NumberPart:
 
 
 def _typical(values: np.ndarray) -> tuple[float, float, float]:
-    """Median, and mean and spread with the median for what is missing."""
+    """The median, and the mean and spread with missing values replaced by the median."""
     missing = np.isnan(values)
     has_gaps = bool(missing.any())
     present = values[~missing] if has_gaps else values
     largest = max(float(present.max()), -float(present.min()))
-    unit = largest if largest > 1e100 else 1.0  # squares of larger ones overflow
+    unit = largest if largest > 1e100 else 1.0  # squares of large numbers overflow
     if unit != 1.0:
         present, values = present / unit, values / unit
     fill = _median(present)
@@ -75,7 +75,7 @@ def _typical(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def _median(values: np.ndarray) -> float:
-    """By sorting: selecting takes ten times as long where most values are the same."""
+    """The median by sorting; selection takes ten times as long if most values are equal."""
     ascending, middle = np.sort(values), len(values) // 2
     if len(values) % 2:
         return float(ascending[middle])
@@ -95,9 +95,9 @@ def _date_part(cells: DateCells, has_indicator: bool) -> DatePart:
 
 
 def _category_part(cells: Cells, most: int, has_indicator: bool) -> CategoryPart:
-    own = as_labels(cells)
-    counts = np.bincount(own.codes[own.codes >= 0], minlength=len(own.labels)).tolist()
-    ranked = sorted(zip(counts, own.labels, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    given = as_labels(cells)
+    counts = np.bincount(given.codes[given.codes >= 0], minlength=len(given.labels)).tolist()
+    ranked = sorted(zip(counts, given.labels, strict=True), key=lambda pair: (-pair[0], pair[1]))
     kept = sorted(label for _, label in ranked[:most])
     other = ""
     if len(ranked) > most:
@@ -117,26 +117,26 @@ def _text_part(cells: LabelCells, y: np.ndarray | None, settings: Settings) -> T
     n_rows = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.labels))
     at_least = 2 if len(cells) >= _MANY_ROWS else 1
     most = settings.max_words
-    looked_at = max(most, _MOST_WORDS_LOOKED_AT) if settings.form == "categories" else most
-    words, n_with = common_words(cells.labels, n_rows, looked_at, at_least)
+    n_ranked = max(most, _MAX_RANKED_WORDS) if settings.form == "categories" else most
+    words, n_with = common_words(cells.labels, n_rows, n_ranked, at_least)
     if len(words) > most:
-        kept = _most_telling(cells, words, n_with, y, most)
+        kept = _most_informative(cells, words, n_with, y, most)
         words, n_with = [words[j] for j in kept], n_with[kept]
     weights = np.log((1.0 + len(cells)) / (1.0 + n_with)) + 1.0
     return TextPart(cells.name, _objects(words), weights, float(n_with.sum()) / len(cells))
 
 
-def _most_telling(
+def _most_informative(
     cells: LabelCells, words: list[str], n_with: np.ndarray, y: np.ndarray | None, most: int
 ) -> np.ndarray:
-    """The words that depend most on y; without y, those that most rows have."""
+    """Indices of the words that depend most on y; without y, of the most frequent ones."""
     scores = n_with if y is None else _dependence(cells, words, y)
     ranked = np.lexsort([np.arange(len(words)), -n_with, -scores])
     return np.sort(ranked[:most])
 
 
 def _dependence(cells: LabelCells, words: list[str], y: np.ndarray) -> np.ndarray:
-    """chi² of words and classes; |correlation| with numbers."""
+    """chi² of words and classes, or |correlation| of words and numbers."""
     from sklearn.feature_selection import chi2, r_regression
     from sklearn.utils.multiclass import type_of_target
 

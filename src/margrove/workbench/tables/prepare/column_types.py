@@ -1,4 +1,4 @@
-"""What the columns of a table hold, as a person would say: `describe_columns`."""
+"""describe_columns: the type of each column of a table."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ __all__ = ["Column", "TypedColumn", "describe_columns", "typed_columns"]
 _ID_NAME = re.compile(
     r"(?:^|[\W_])(?:id|uuid|guid)$|[a-z]I[dD]$|^(?:index|row[\W_]?(?:number|num|no|id)?)$|^unnamed",
 )
-_FEWEST_IDS = 10
+_MIN_IDS = 10
 _NEARLY_ALL, _MANY_ROWS = 0.9, 50
-_EXAMPLES, _LOOKED_AT = 3, 1000
+_EXAMPLES, _SAMPLE = 3, 1000
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of a table holds.
+    """The type of a column of a table, and its values.
 
     Attributes
     ----------
     name : str
     type : str
-        "number", "category", "date" or "text"; "constant" if all cells are alike or missing, and
-        "ignored" if nothing can be learnt from it, as from a number that counts the rows.
+        "number", "category", "date" or "text"; "constant" if all cells are equal or missing, and
+        "ignored" if nothing can be learnt from it, such as the numbers of the rows.
     reason : str
-        Why, in words.
+        The reason for the type, in words.
     n_missing, n_values : int
-        Cells that are missing; different values among the others.
+        Number of missing cells, and of different values.
     examples : tuple
         Some values.
     """
@@ -64,28 +64,28 @@ class Column:
 
 @dataclass(frozen=True)
 class TypedColumn:
-    """A column, and its cells in the form of its type."""
+    """A column, and its cells converted to its type."""
 
     column: Column
     cells: Cells
 
 
 def describe_columns(frame: Any, types: Mapping[str, str] | None = None) -> tuple[Column, ...]:
-    """Say of each column whether it holds numbers, categories, dates or text.
+    """Find the type of each column: numbers, categories, dates or text.
 
-    - Numbers are numbers, few different ones too, and so are truth values. Texts that are all
-      numbers are numbers, unless one begins with a zero that it would lose.
-    - Texts with several words, many of them different, are text, to be read word by word; other
+    - Numbers and booleans are numbers, even if they have few different values. A column of texts
+      that are all numbers is a column of numbers, unless one begins with a zero, such as "007".
+    - Texts of several words, many of them different, are text, which is read word by word; other
       texts are categories.
-    - A column in which every row has its own label, or whole numbers of which the name says that
-      they are an id, tell nothing about other rows: they are ignored.
+    - A column is ignored if every row has a different label, or if every row has a different whole
+      number and the name of the column is that of an id: such values say nothing about other rows.
 
     Parameters
     ----------
     frame : dataframe or array of shape (n, d)
-        Of polars, pandas, pyarrow or another library.
+        A frame of polars, pandas, pyarrow or another library.
     types : dict or None, default=None
-        Types of some columns, by name, where they are to be others.
+        Types of some columns by name, to override those that are found.
 
     Returns
     -------
@@ -105,17 +105,17 @@ def describe_columns(frame: Any, types: Mapping[str, str] | None = None) -> tupl
 def typed_columns(
     cells: tuple[Cells, ...], types: Mapping[str, str] | None = None
 ) -> tuple[TypedColumn, ...]:
-    """Columns with their cells in the form of their types."""
+    """All columns with their types, and with cells converted to these types."""
     given = check_types(types)
-    names = {own.name for own in cells}
+    names = {column.name for column in cells}
     for name in given:
         if name not in names:
             raise InvalidDataError(
-                f"A type is given for {shown(name)}, which the table does not have. It has "
-                f"{', '.join(shown(own.name) for own in cells[:20])}"
+                f"A type is given for {shown(name)}, but X has no such column. Its columns are "
+                f"{', '.join(shown(column.name) for column in cells[:20])}"
                 f"{' and more' if len(cells) > 20 else ''}."
             )
-    return tuple(_typed(own, given.get(own.name)) for own in cells)
+    return tuple(_typed(column, given.get(column.name)) for column in cells)
 
 
 def _typed(cells: Cells, wanted: str | None) -> TypedColumn:
@@ -129,9 +129,9 @@ def _typed(cells: Cells, wanted: str | None) -> TypedColumn:
 
 
 def _as_wanted(cells: Cells, wanted: str | None) -> Cells:
-    """In the form of the type that was given; else labels that are all numbers, or dates, as such.
+    """Cells converted to the given type; without one, labels that are all numbers or dates.
 
-    Numbers cannot be dates: of a count of days, nobody knows since when.
+    Numbers are never dates: the first day of a count of days is unknown.
     """
     if wanted == "number":
         return as_numbers(cells)
@@ -146,18 +146,18 @@ def _as_wanted(cells: Cells, wanted: str | None) -> Cells:
 
 
 def _values(cells: Cells) -> tuple[tuple[Any, ...], int]:
-    """Some values, and how many different ones there are."""
+    """Some values, and the number of different values."""
     if isinstance(cells, LabelCells):
         return tuple(cells.labels[:_EXAMPLES]), len(cells.labels)
     present = cells.values[~cells.is_missing]
-    first = list(dict.fromkeys(present[:_LOOKED_AT].tolist()))[:_EXAMPLES]
+    first = list(dict.fromkeys(present[:_SAMPLE].tolist()))[:_EXAMPLES]
     if isinstance(cells, NumberCells) and cells.is_whole:
-        first = [int(own) for own in first if np.isfinite(own)]
+        first = [int(value) for value in first if np.isfinite(value)]
     return tuple(first), _n_different(present)
 
 
 def _n_different(values: np.ndarray) -> int:
-    """By hashing, where polars is there anyway: that takes a tenth of the time of sorting."""
+    """The number of different values; by hashing if polars is loaded, ten times as fast."""
     if "polars" in sys.modules and values.dtype == np.float64:
         import polars as pl
 
@@ -169,7 +169,7 @@ def _type_of(cells: Cells, n_values: int, n_missing: int) -> tuple[str, str]:
     if n_values == 0:
         return "constant", "all cells are missing"
     if n_values == 1 and n_missing == 0:
-        return "constant", "all cells are alike"
+        return "constant", "all cells are equal"
     if isinstance(cells, DateCells):
         days = cells.values[~cells.is_missing].astype("datetime64[D]")
         return "date", f"dates from {days.min()} to {days.max()}"
@@ -179,9 +179,9 @@ def _type_of(cells: Cells, n_values: int, n_missing: int) -> tuple[str, str]:
 
 
 def _type_of_numbers(cells: NumberCells, n_values: int, n_missing: int) -> tuple[str, str]:
-    is_id = cells.is_whole and n_missing == 0 and n_values == len(cells) >= _FEWEST_IDS
+    is_id = cells.is_whole and n_missing == 0 and n_values == len(cells) >= _MIN_IDS
     if is_id and _ID_NAME.search(cells.name if _is_camel(cells.name) else cells.name.lower()):
-        return "ignored", "every row has its own number, and the name is that of an id"
+        return "ignored", "every row has a different number, and the name is that of an id"
     present = cells.values[~cells.is_missing]
     low, high = label_text(present.min()), label_text(present.max())
     return "number", f"numbers from {low} to {high}"
@@ -195,11 +195,11 @@ def _type_of_labels(cells: LabelCells, n_values: int, n_missing: int) -> tuple[s
     n_present = len(cells) - n_missing
     share = n_values / n_present
     if cells.is_category:
-        return "category", f"{n_values} labels, of a type for categories"
+        return "category", f"{n_values} labels of a categorical type"
     if are_texts(cells.labels, n_values, n_present):
         return "text", f"{n_values} different texts of several words"
-    if n_values == n_present >= _FEWEST_IDS:
-        return "ignored", "every row has its own label"
+    if n_values == n_present >= _MIN_IDS:
+        return "ignored", "every row has a different label"
     if share > _NEARLY_ALL and n_present >= _MANY_ROWS:
-        return "ignored", "nearly every row has its own label"
+        return "ignored", "nearly every row has a different label"
     return "category", f"{n_values} labels"

@@ -1,4 +1,4 @@
-"""Raw tables for models: `TablePreparation`."""
+"""TablePreparation: raw tables for models."""
 
 from __future__ import annotations
 
@@ -45,52 +45,52 @@ _ROWS_AT_ONCE = 4096
 
 
 class TablePreparation(TransformerMixin, Estimator):
-    """A raw table, with numbers, categories, dates and texts, as a model wants it.
+    """Prepares raw tables with numbers, categories, dates and texts for models.
 
-    What is learnt in `fit` is learnt from the training rows alone: types of the columns (see
-    `describe_columns`), labels, medians, scales, words. Later tables are matched by the names of
-    their columns: the order does not matter, and columns that are not known do no harm.
+    `fit` learns from the training rows only: types of the columns (see `describe_columns`), labels,
+    medians, scales, words. Later tables are matched by the names of their columns: their order does
+    not matter, and unknown columns are ignored.
 
     Parameters
     ----------
     form : {"numbers", "categories"}, default="numbers"
         "numbers" is for margin machines, and for models of other libraries: numbers are scaled to
-        mean 0 and spread 1, missing ones are the median, labels become indicators, dates their
-        parts, texts weighted words (tf-idf). The result is an array, or CSR where it is wide and
-        mostly zero.
+        mean 0 and standard deviation 1, missing ones become the median, labels become indicators,
+        dates their parts, texts weighted words (tf-idf). The result is an array, or CSR if it is
+        wide and mostly zero.
 
-        "categories" is for trees, forests and boosting of margrove: numbers stay as they are with
-        NaN for missing, labels stay labels, which trees split by themselves, texts are counts of
-        the words that tell most about y. The result is a frame of the library that X is of, and an
-        array where X is one.
+        "categories" is for trees, forests and boosting of margrove: numbers are kept, with NaN for
+        missing ones, labels stay labels, which trees can split, and texts become counts of the
+        words that depend most on y. The result is a frame of the same library as X, or an array if
+        X is one.
     types : dict or None, default=None
-        Types of columns, by name, where they are to be others than those that are found: "number",
-        "category", "date", "text" or "ignored".
+        Types of columns by name, to override those that are found: "number", "category", "date",
+        "text" or "ignored".
     max_categories : int, default=100
-        Labels of a column that are told apart; all that are rarer are one, "(other)".
+        The most labels of a column; all rarer labels become one, "(other)".
     max_words : int or None, default=None
-        Words of a column of texts. None is 20,000 for "numbers" and 300 for "categories".
+        The most words of a column of texts. None is 20,000 for "numbers", 300 for "categories".
     missing_indicator : bool, default=True
-        With "numbers", whether a column that has missing cells in training gets another one, which
-        is 1 where they are.
+        With "numbers", whether a column with missing cells in training gets an additional column
+        that is 1 where a cell is missing.
 
     Attributes
     ----------
     columns_ : tuple of Column
-        What each column of X was taken for, and why.
+        The type of each column of X, and the reason for it.
     parts_ : tuple
-        What was learnt of each column that is used.
+        The learnt values of each column that is used.
     is_sparse_ : bool
-        Whether `transform` gives CSR.
+        Whether `transform` returns CSR.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the columns of X have names.
+        If the columns of X have names.
 
     Notes
     -----
-    A label that training has not seen is one of the "(other)", where there are such; else it is
-    missing, as it is for the trees of margrove, and a `DataWarning` says so. A column of numbers
-    that has become text, and a column that is not there, are errors.
+    A label that training has not seen counts as "(other)" if there is such a label. Otherwise it
+    is missing, and a `DataWarning` says so. A column of numbers that has become text, and a missing
+    column, are errors.
 
     Examples
     --------
@@ -136,14 +136,14 @@ class TablePreparation(TransformerMixin, Estimator):
     # -- learning --
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what the columns of a table hold.
+        """Learn the types and values of the columns of a table.
 
         Parameters
         ----------
         X : dataframe or array of shape (n, d)
-            Of polars, pandas, pyarrow or another library.
+            A frame of polars, pandas, pyarrow or another library.
         y : array of shape (n,) or None, default=None
-            With form "categories", tells which words of texts are kept.
+            With form "categories", decides which words of texts are kept.
 
         Returns
         -------
@@ -154,8 +154,8 @@ class TablePreparation(TransformerMixin, Estimator):
         typed = typed_columns(table.cells, self.types)
         target = None if y is None else np.asarray(y)
         settings = self._settings()
-        parts = tuple(learn_part(own, target, settings) for own in typed if own.column.is_used)
-        columns = tuple(replace(own.column, examples=()) for own in typed)
+        parts = tuple(learn_part(one, target, settings) for one in typed if one.column.is_used)
+        columns = tuple(replace(one.column, examples=()) for one in typed)
         _require_some(parts, columns, table.n_rows, self.form)
         learnt: dict[str, Any] = {
             "columns_": columns,
@@ -177,12 +177,12 @@ class TablePreparation(TransformerMixin, Estimator):
     # -- applying --
 
     def transform(self, X: Any) -> Any:
-        """The table as a model wants it.
+        """Prepare a table with what was learnt.
 
         Parameters
         ----------
         X : dataframe or array
-            Columns of a frame are found by their names.
+            Columns of a frame are matched by name.
 
         Returns
         -------
@@ -196,14 +196,16 @@ class TablePreparation(TransformerMixin, Estimator):
             result = self._numbers(cells, unknown)
         else:
             columns = [
-                own for part in self.parts_ for own in part.tree_columns(cells[part.name], unknown)
+                column
+                for part in self.parts_
+                for column in part.tree_columns(cells[part.name], unknown)
             ]
             result = self._tree_table(columns, X)
         self._warn_of(unknown)
         return result
 
     def _matched(self, X: Any) -> dict[str, Cells]:
-        """The columns that are needed, by the names of training."""
+        """The cells of the needed columns, by their names in training."""
         has_names = hasattr(self, "feature_names_in_")
         if is_frame(X) and has_names:
             return self._by_name(X)
@@ -212,34 +214,36 @@ class TablePreparation(TransformerMixin, Estimator):
         if len(table.cells) != self.n_features_in_:
             _check_n_features(self, np.empty((1, len(table.cells))), reset=False)
         known = [column.name for column in self.columns_]
-        return {name: replace(own, name=name) for name, own in zip(known, table.cells, strict=True)}
+        return {
+            name: replace(cell, name=name) for name, cell in zip(known, table.cells, strict=True)
+        }
 
     def _by_name(self, X: Any) -> dict[str, Cells]:
         needed = [part.name for part in self.parts_]
         feature_names(X)
-        there = column_names(X)
-        absent = sorted(set(needed) - set(there), key=needed.index)
+        present = column_names(X)
+        absent = sorted(set(needed) - set(present), key=needed.index)
         if absent:
             named = ", ".join(shown(name) for name in absent[:5])
             raise InvalidDataError(
                 f"X lacks the column{'s' if len(absent) > 1 else ''} {named}"
                 f"{f' and {len(absent) - 5} more' if len(absent) > 5 else ''}, which training had. "
-                f"It has {', '.join(shown(name) for name in there[:20])}"
-                f"{' and more' if len(there) > 20 else ''}."
+                f"It has {', '.join(shown(name) for name in present[:20])}"
+                f"{' and more' if len(present) > 20 else ''}."
             )
         read = frame_columns(select_columns(X, needed), self)
-        return {own.name: own for own in read.cells}
+        return {column.name: column for column in read.cells}
 
     def _numbers(self, cells: dict[str, Cells], unknown: Unknown) -> Any:
-        """All blocks side by side."""
+        """The blocks of all parts side by side, (n, k)."""
         n_rows = len(next(iter(cells.values())))
         blocks: list[Any] = [part.block(cells[part.name], unknown) for part in self.parts_]
         if self.is_sparse_:
-            as_rows = [own if sp.issparse(own) else sp.csr_array(own) for own in blocks]
+            as_rows = [block if sp.issparse(block) else sp.csr_array(block) for block in blocks]
             joined = sp.csr_array(sp.hstack(as_rows, format="csr"))
             joined.sort_indices()
             return joined
-        width = sum(own.shape[1] for own in blocks)
+        width = sum(block.shape[1] for block in blocks)
         require_memory(8 * n_rows * width, f"The prepared table of {n_rows} rows", "Use fewer.")
         return _side_by_side(blocks, n_rows, width)
 
@@ -262,7 +266,7 @@ class TablePreparation(TransformerMixin, Estimator):
             )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns that `transform` gives.
+        """Names of the columns that `transform` returns.
 
         Parameters
         ----------
@@ -295,28 +299,28 @@ class TablePreparation(TransformerMixin, Estimator):
 def _require_some(
     parts: tuple[ColumnPart, ...], columns: tuple[Column, ...], n_rows: int, form: str
 ) -> None:
-    if any(own.outputs() if form == "numbers" else own.tree_outputs() for own in parts):
+    if any(part.outputs() if form == "numbers" else part.tree_outputs() for part in parts):
         return
-    reasons = "; ".join(f"{shown(own.name)}: {own.reason}" for own in columns[:5])
+    reasons = "; ".join(f"{shown(column.name)}: {column.reason}" for column in columns[:5])
     raise InvalidDataError(
-        f"Nothing can be learnt from X with n_samples={n_rows}: no column tells its rows apart "
+        f"Nothing can be learnt from X with n_samples={n_rows}: no column distinguishes its rows "
         f"({reasons}{'; ...' if len(columns) > 5 else ''}). Give other columns, or other types."
     )
 
 
 def _side_by_side(blocks: list[Any], n_rows: int, width: int) -> np.ndarray:
-    """Some rows at a time, so that they are written while in the processor's cache."""
+    """The blocks as one array, some rows at a time, so that these stay in the cache."""
     result = np.zeros((n_rows, width))
     for first in range(0, n_rows, _ROWS_AT_ONCE):
         last, start = min(first + _ROWS_AT_ONCE, n_rows), 0
-        for own in blocks:
-            end = start + own.shape[1]
-            if sp.issparse(own):
-                entries = slice(own.indptr[first], own.indptr[last])
-                rows = np.repeat(np.arange(first, last), np.diff(own.indptr[first : last + 1]))
-                result[rows, start + own.indices[entries]] = own.data[entries]
+        for block in blocks:
+            end = start + block.shape[1]
+            if sp.issparse(block):
+                entries = slice(block.indptr[first], block.indptr[last])
+                rows = np.repeat(np.arange(first, last), np.diff(block.indptr[first : last + 1]))
+                result[rows, start + block.indices[entries]] = block.data[entries]
             else:
-                result[first:last, start:end] = own[first:last]
+                result[first:last, start:end] = block[first:last]
             start = end
     return result
 
@@ -328,13 +332,13 @@ def _is_wide(parts: tuple[ColumnPart, ...]) -> bool:
 
 
 def _all_different(names: list[str]) -> list[str]:
-    """Names that are there already get a number."""
+    """The names, with a number added to repeated ones."""
     taken: set[str] = set()
     result = []
     for name in names:
-        own, number = name, 2
-        while own in taken:
-            own, number = f"{name} ({number})", number + 1
-        taken.add(own)
-        result.append(own)
+        unique, number = name, 2
+        while unique in taken:
+            unique, number = f"{name} ({number})", number + 1
+        taken.add(unique)
+        result.append(unique)
     return result

@@ -1,6 +1,6 @@
 """The columns of any table for the preparation: numbers, dates, and labels as text.
 
-Tables are frames of polars, pandas, pyarrow and whatever narwhals reads, and plain arrays.
+Tables are frames of polars, pandas, pyarrow and other libraries that narwhals reads, and arrays.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["FrameColumns", "frame_columns", "label_text"]
 
 @dataclass(frozen=True)
 class FrameColumns:
-    """All columns of a table; `feature_names` as estimators remember them, None without names."""
+    """All columns of a table; `feature_names` as in `feature_names_in_`, None without names."""
 
     cells: tuple[Cells, ...]
     feature_names: np.ndarray | None
@@ -42,7 +42,7 @@ class FrameColumns:
 
 
 def frame_columns(X: Any, estimator: Any = None) -> FrameColumns:
-    """Read all columns of a table, with labels as text; errors name the column that is refused."""
+    """Read all columns of a table, with labels as text; errors name the column."""
     X = collected(X)
     if is_frame(X):
         names = feature_names(X)
@@ -71,7 +71,7 @@ def _with_texts(columns: list[Cells | UnreadableCells]) -> tuple[Cells, ...]:
 
 
 def _with_text(cells: Cells | UnreadableCells) -> Cells:
-    """Labels by how they are written: 1 and "1" are the same."""
+    """Labels as text: 1 and "1" are the same."""
     if isinstance(cells, UnreadableCells):
         _refuse(cells)
     if not isinstance(cells, LabelCells):
@@ -87,24 +87,24 @@ def _with_text(cells: Cells | UnreadableCells) -> Cells:
 def _refuse(cells: UnreadableCells) -> NoReturn:
     if cells.by_column:
         raise InvalidDataError(
-            f"Column {shown(cells.name)} of X holds values of type {cells.type_name}, which are "
-            "neither numbers nor labels nor dates. Give each of its values a column of its own, or "
-            "leave it out."
+            f"Column {shown(cells.name)} of X contains values of type {cells.type_name}, which are "
+            "neither numbers nor labels nor dates. Put its values into separate columns, or leave "
+            "it out."
         )
     raise TypeError(
-        f"argument must be a string or a real number: column {shown(cells.name)} of X holds a "
+        f"argument must be a string or a real number: column {shown(cells.name)} of X contains a "
         f"{cells.type_name}."
     )
 
 
 def label_text(value: Any) -> str:
-    """A value as a label: a whole number without its point, a date as in ISO 8601."""
+    """A value as a label: a whole number without decimal point, a date in ISO 8601."""
     if isinstance(value, str):
         return value
     if isinstance(value, (float, np.floating)):
         number = float(value)
-        whole = number.is_integer() and abs(number) < EXACT_INTEGERS
-        return str(int(number)) if whole else repr(number)
+        is_whole = number.is_integer() and abs(number) < EXACT_INTEGERS
+        return str(int(number)) if is_whole else repr(number)
     if isinstance(value, (np.bool_, np.integer)):
         return str(value.item())
     return value.isoformat() if isinstance(value, (dt.date, dt.time)) else str(value)

@@ -1,4 +1,4 @@
-"""Numbers and labels as trees take them: a frame of the library that the table came from."""
+"""Numbers and labels as a table for trees: a frame of the same library as the input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["as_tree_table"]
 
 
 def as_tree_table(columns: Sequence[TreeColumn], names: list[str], library: str) -> Any:
-    """A frame of a library: "polars", "pandas", "pyarrow"; for others, an array.
+    """A frame of "polars", "pandas" or "pyarrow"; for other libraries, an array.
 
     Labels are categories or texts of the frame, None where they are missing.
     """
@@ -26,15 +26,15 @@ def as_tree_table(columns: Sequence[TreeColumn], names: list[str], library: str)
 def _array(columns: Sequence[TreeColumn]) -> np.ndarray:
     n_rows = len(columns[0])
     require_memory(8 * n_rows * len(columns), f"The table of {n_rows} rows", "Use fewer.")
-    if all(isinstance(own, NumberCells) for own in columns):
+    if all(isinstance(column, NumberCells) for column in columns):
         numbers = np.empty((n_rows, len(columns)))
-        for j, own in enumerate(columns):
-            assert isinstance(own, NumberCells)
-            numbers[:, j] = own.values
+        for j, column in enumerate(columns):
+            assert isinstance(column, NumberCells)
+            numbers[:, j] = column.values
         return numbers
     cells = np.empty((n_rows, len(columns)), dtype=object)
-    for j, own in enumerate(columns):
-        cells[:, j] = _objects(own) if isinstance(own, LabelCells) else own.values
+    for j, column in enumerate(columns):
+        cells[:, j] = _objects(column) if isinstance(column, LabelCells) else column.values
     return cells
 
 
@@ -49,10 +49,10 @@ def _polars(columns: Sequence[TreeColumn], names: list[str]) -> Any:
 
     return pl.DataFrame(
         [
-            pl.Series(name, _objects(own).tolist(), dtype=pl.String)
-            if isinstance(own, LabelCells)
-            else pl.Series(name, own.values)
-            for name, own in zip(names, columns, strict=True)
+            pl.Series(name, _objects(column).tolist(), dtype=pl.String)
+            if isinstance(column, LabelCells)
+            else pl.Series(name, column.values)
+            for name, column in zip(names, columns, strict=True)
         ]
     )
 
@@ -62,10 +62,10 @@ def _pandas(columns: Sequence[TreeColumn], names: list[str]) -> Any:
 
     return pd.DataFrame(
         {
-            name: pd.Categorical.from_codes(own.codes, categories=own.labels)
-            if isinstance(own, LabelCells)
-            else own.values
-            for name, own in zip(names, columns, strict=True)
+            name: pd.Categorical.from_codes(column.codes, categories=column.labels)
+            if isinstance(column, LabelCells)
+            else column.values
+            for name, column in zip(names, columns, strict=True)
         }
     )
 
@@ -75,10 +75,10 @@ def _pyarrow(columns: Sequence[TreeColumn], names: list[str]) -> Any:
 
     return pa.table(
         {
-            name: pa.array(_objects(own).tolist(), pa.string())
-            if isinstance(own, LabelCells)
-            else pa.array(own.values)
-            for name, own in zip(names, columns, strict=True)
+            name: pa.array(_objects(column).tolist(), pa.string())
+            if isinstance(column, LabelCells)
+            else pa.array(column.values)
+            for name, column in zip(names, columns, strict=True)
         }
     )
 

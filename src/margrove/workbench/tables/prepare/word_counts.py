@@ -16,17 +16,19 @@ _WORD = re.compile(r"\w\w+")
 
 
 def words_in(text: str) -> list[str]:
-    """Runs of at least two letters or digits, in small letters."""
+    """Runs of at least two letters or digits, in lower case."""
     return _WORD.findall(text.lower())
 
 
 def common_words(
     texts: Sequence[str], n_rows: np.ndarray, most: int, at_least: int
 ) -> tuple[list[str], np.ndarray]:
-    """The words that most rows have, sorted, and how many have each.
+    """The most frequent words, sorted, and the number of rows with each.
 
-    `n_rows` says how many rows have each text. Of words that equally many have, those that come
-    first in the alphabet are taken.
+    texts       different texts
+    n_rows      the number of rows with each text
+    most        the most words; among equally frequent ones, the first in the alphabet are taken
+    at_least    the fewest rows of a word
     """
     found: Counter[str] = Counter()
     for text, n in zip(texts, n_rows.tolist(), strict=True):
@@ -38,7 +40,7 @@ def common_words(
 
 
 def count_words(texts: Sequence[str], words: Sequence[str]) -> Any:
-    """CSR float64 (len(texts), len(words)): how often each text has each word."""
+    """CSR float64 (len(texts), len(words)): the count of each word in each text."""
     number = {word: j for j, word in enumerate(words)}
     indices: list[int] = []
     values: list[float] = []

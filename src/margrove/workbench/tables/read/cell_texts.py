@@ -1,8 +1,7 @@
-"""What the text of a cell says: a number, a date, nothing.
+"""The meaning of the text of a cell: a number, a date, or missing.
 
-Only what is listed here is missing, and only what is written as numbers are written is one: not
-"inf", "0x1F", "1_000", " 1 " nor digits of other scripts. "007" is a code, for as a number it
-would lose its zeros.
+Only the texts in MISSING are missing. Numbers are plain decimal numbers: not "inf", "0x1F",
+"1_000", " 1 " or digits of other scripts. "007" is a code: as a number it would lose its zeros.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CODE = re.compile(r"[+-]?0[0-9]")
 _MOSTLY = 0.9
 _FEW_WORDS = 3
-_FEW_LABELS, _AGAIN = 20, 5
-_WORDS, _MANY_TEXTS, _LOOKED_AT = 3.0, 0.3, 1000  # what makes labels texts
+_FEW_LABELS, _REPEATED = 20, 5
+_WORDS, _MANY_TEXTS, _SAMPLE = 3.0, 0.3, 1000  # when labels are texts
 
 
 def number_in(text: str) -> float | None:
-    """The finite number that a text is; None if it is none."""
+    """The text as a finite number, or None."""
     if _NUMBER.fullmatch(text) is None:
         return None
     number = float(text)
@@ -44,29 +43,31 @@ def number_in(text: str) -> float | None:
 
 
 def is_code(text: str) -> bool:
-    """Whether a number begins with a zero that it would lose."""
+    """Whether a number begins with a zero that it would lose as a number."""
     return _CODE.match(text) is not None
 
 
 def is_number_column(n_numbers: int, n_values: int, others: Sequence[int]) -> bool:
-    """Whether a column with some cells that are no numbers was meant to be one of numbers.
+    """Whether a column in which some cells are not numbers is meant to be a column of numbers.
 
-    It was, if nearly all cells are numbers, or most and the others are one of few words; unless
-    all its values are few and come again and again, as of "2", "3", "4" and "5 or more" doors.
+    It is, if nearly all cells are numbers, or if most are and the others are one of few words. It
+    is not, if there are few different values that all occur often, such as "2", "3", "4" and
+    "5 or more" doors.
 
-    `n_numbers` cells are numbers, `n_values` different ones; `others` tell for each of the other
-    values how many cells have it.
+    n_numbers    cells that are numbers
+    n_values     different values among them
+    others       for each other value, the number of its cells
     """
     present = n_numbers + sum(others)
     if not n_numbers or not others:
         return bool(n_numbers)
-    if n_values + len(others) <= _FEW_LABELS and min(others) >= _AGAIN:
+    if n_values + len(others) <= _FEW_LABELS and min(others) >= _REPEATED:
         return False
     return n_numbers >= _MOSTLY * present or (2 * n_numbers > present and len(others) <= _FEW_WORDS)
 
 
 def shown(text: object, most: int = 40) -> str:
-    """A value in an error: not too long, and with escapes for what terminals would obey."""
+    """A value for an error message: shortened, and with control characters escaped."""
     text = repr(str(text))
     return text if len(text) <= most else f"{text[: most - 4]}...{text[-1]}"
 
@@ -80,9 +81,11 @@ _YEAR_LAST = re.compile(rf"(\d\d?)([./-])(\d\d?)\2(\d{{4}}){_TIME}", re.ASCII)
 
 @dataclass(frozen=True)
 class ReadDates:
-    """datetime64[us] for each text; of day and month, which came first, None if neither did.
+    """The dates of some texts.
 
-    `is_ambiguous`: dates they are, but which is the day, nobody can say. There are no values then.
+    values          datetime64[us] for each text; None if they are ambiguous
+    day_first       whether the day is written before the month; None if the year comes first
+    is_ambiguous    whether they are dates in which day and month cannot be distinguished
     """
 
     values: np.ndarray | None
@@ -93,8 +96,8 @@ class ReadDates:
 def read_dates(texts: Sequence[str], day_first: bool | None = None) -> ReadDates | None:
     """Dates and times, if all texts are: 2024-02-29, 2024-02-29T12:30, 29.2.2024, 29/2/2024.
 
-    Of dates such as 3/4/2024, some other must tell which is the day, or `day_first`. Times with
-    an offset become UTC; where some have one and some have not, they are no dates.
+    Dates such as 3/4/2024 need another date with a day above 12, or `day_first`. Times with an
+    offset become UTC; if some have an offset and some have none, the texts are not dates.
     """
     if not texts:
         return None
@@ -130,18 +133,18 @@ def _day_first(matches: Iterable[re.Match[str]], known: bool | None) -> bool | N
 
 
 def are_texts(labels: Sequence[str], n_labels: int, n_cells: int) -> bool:
-    """Whether a column of so many different labels holds texts of several words.
+    """Whether a column with `n_labels` different labels contains texts of several words.
 
     `labels` are some or all of the labels.
     """
     if n_labels <= _FEW_LABELS or n_labels < _MANY_TEXTS * n_cells or not len(labels):
         return False
-    looked_at = labels[:: max(1, len(labels) // _LOOKED_AT)]
-    return sum(len(label.split()) for label in looked_at) >= _WORDS * len(looked_at)
+    sample = labels[:: max(1, len(labels) // _SAMPLE)]
+    return sum(len(label.split()) for label in sample) >= _WORDS * len(sample)
 
 
 def _dates_of(parts: Iterable[tuple[str, ...]]) -> np.ndarray | None:
-    """From year, month, day, time and offset; None if one does not exist."""
+    """Dates from year, month, day, time and offset; None if one does not exist."""
     written, offsets = [], []
     for year, month, day, time, offset in parts:
         written.append(f"{year}-{month:0>2}-{day:0>2}T{time or '00:00'}")

@@ -1,10 +1,10 @@
-"""The shape of a CSV file: rows of equally many cells, and quotes that open and close.
+"""The shape of a CSV file: all rows must have the same number of cells, and quotes must close.
 
-Parsers are forgiving: rows that are too short are filled up, a quote that is never closed takes
-the rest of the file for one cell. So the bytes are looked at first, in a pass over blocks of them.
+Parsers accept too much: they fill short rows, and read the rest of the file as one cell after a
+quote that is never closed. So the bytes are checked first, block by block.
 
-A quote opens at the beginning of a cell only, and closes at its end; two within quotes stand for
-one. So byte k is inside quotes if the number of quotes before it is odd.
+A quote opens only at the beginning of a cell and closes at its end; two quotes within quotes stand
+for one. So byte k is inside quotes if the number of quotes before it is odd.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _QUOTE, _LINE, _RETURN = ord('"'), ord("\n"), ord("\r")
 
 @dataclass(frozen=True)
 class CsvShape:
-    """n_rows without the line of names; whether each row is one line."""
+    """The number of rows (without the names) and columns, and whether each row is one line."""
 
     n_rows: int
     n_columns: int
-    one_line_a_row: bool
+    one_line_per_row: bool
 
     def place_of(self, row: int) -> str:
-        """How errors call a row, which is counted from 0."""
-        return f"line {row + 2}" if self.one_line_a_row else f"row {row + 1}"
+        """The name of a row (from 0) in errors."""
+        return f"line {row + 2}" if self.one_line_per_row else f"row {row + 1}"
 
 
 def checked_shape(data: bytes, delimiter: str, name: str) -> CsvShape:
-    """Check all rows of a file that ends with a line break; errors name the line."""
+    """Check all rows of data that end with a line feed; errors name the line."""
     scan = _Scan(data, ord(delimiter), name)
     cells = np.frombuffer(data, dtype=np.uint8)
     has_quotes = b'"' in data
@@ -68,7 +68,7 @@ class _Scan:
         return self.data.count(b"\n", 0, place) + 1
 
     def outside_quotes(self, block: np.ndarray, start: int) -> np.ndarray:
-        """bool (len(block),); what is itself a quote does not matter."""
+        """bool (len(block),): whether each byte is outside quotes; undefined for quotes."""
         is_quote = block == _QUOTE
         n_before = np.cumsum(is_quote, dtype=np.uint8)  # modulo 256, which keeps parity
         inside = (n_before & 1).astype(bool) ^ self.is_quoted
@@ -92,11 +92,11 @@ class _Scan:
             place = int(places[np.argmin(fine)])
             raise InvalidDataError(
                 f"{self.name}: line {self.line_of(place)} has a quote in the middle of a cell. Put "
-                "the whole cell in quotes and write the quote in it twice, or remove it."
+                "the cell in quotes and write the quote inside it twice, or remove it."
             )
 
     def count(self, block: np.ndarray, start: int, outside: np.ndarray | None) -> None:
-        """Delimiters between one line break and the next."""
+        """Count the delimiters of each row in a block, and check that all rows have as many."""
         delimiters, breaks = block == self.delimiter, block == _LINE
         if outside is not None:
             self.has_breaks_in_quotes |= bool(np.any(breaks & ~outside))

@@ -1,4 +1,4 @@
-"""Text in UTF-8, or an error that names the byte at which it is something else."""
+"""Checks that text is UTF-8; errors name the first byte that is not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from margrove.exceptions import InvalidDataError
 __all__ = ["checked_text"]
 
 _BOM = codecs.BOM_UTF8
-_WIDE = {  # the longer ones first: one begins like a shorter one
+_OTHER_MARKS = {  # UTF-32 first: one of its marks begins with that of UTF-16
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",
@@ -19,17 +19,17 @@ _PIECE = 1 << 20
 
 
 def checked_text(data: bytes, name: str) -> tuple[bytes, tuple[str, ...]]:
-    """The bytes without a byte order mark, and what there is to note; all of it is UTF-8."""
-    for mark, encoding in _WIDE.items():
+    """The bytes, checked to be UTF-8, without a byte order mark; and notes."""
+    for mark, encoding in _OTHER_MARKS.items():
         if data.startswith(mark):
             raise InvalidDataError(
                 f"{name} is in {encoding} (byte 0 begins its mark), and only UTF-8 is read. "
                 f"Convert it: iconv -f {encoding} -t UTF-8."
             )
-    nothing = data.find(b"\0")
-    if nothing >= 0:
+    nul = data.find(b"\0")
+    if nul >= 0:
         raise InvalidDataError(
-            f"{name} has a NUL at byte {nothing}: it is not text, or it is UTF-16 without a mark. "
+            f"{name} has a NUL at byte {nul}: it is not text, or it is UTF-16 without a mark. "
             "Save it as UTF-8; iconv -f UTF-16LE -t UTF-8 converts it."
         )
     if not data.isascii():
@@ -40,16 +40,16 @@ def checked_text(data: bytes, name: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 def _require_utf8(data: bytes, name: str) -> None:
-    """Piece by piece: the decoded text would take up to four times the memory."""
+    """Decode piece by piece: the decoded text would take up to four times the memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     view = memoryview(data)
     for start in range(0, len(data), _PIECE):
         piece = view[start : start + _PIECE]
-        held = len(decoder.getstate()[0])  # the beginning of a character, from the piece before
+        n_pending = len(decoder.getstate()[0])  # bytes of a character that began in the last piece
         try:
             decoder.decode(piece, final=start + _PIECE >= len(data))
         except UnicodeDecodeError as error:
-            place = start - held + error.start
+            place = start - n_pending + error.start
             line = data.count(b"\n", 0, place) + 1
             raise InvalidDataError(
                 f"{name} is not UTF-8: byte {place}, in line {line}, is 0x{data[place]:02X} "

@@ -1,4 +1,4 @@
-"""JSON lines: an object for each row, or a list of cells."""
+"""JSON lines: an object or a list of cells for each row."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 from margrove._runtime import require_memory
 from margrove.exceptions import InvalidDataError
+from margrove.workbench.tables.errors import beyond_limit, of_another_type
 from margrove.workbench.tables.read.cell_texts import shown
 from margrove.workbench.tables.read.csv_files import checked_names
 from margrove.workbench.tables.read.encodings import checked_text
 from margrove.workbench.tables.read.limits import ReadLimits
 from margrove.workbench.tables.read.sources import Contents
 from margrove.workbench.tables.read.typed_cells import TypedFrame
-from margrove.workbench.tables.refusals import beyond_limit, of_another_type
 
-__all__ = ["ignored_nests", "read_json_lines", "refuse_nested"]
+__all__ = ["ignored_nested", "read_json_lines", "refuse_nested"]
 
-_BYTES_A_BYTE = 3  # of memory, for each of the file
-_WHOLE = 2**63
+_MEMORY_PER_BYTE = 3  # bytes of memory for each byte of the file
+_INTEGER_LIMIT = 2**63
 
 
 def read_json_lines(
     contents: Contents, limits: ReadLimits, is_ignored: Callable[[str], bool]
 ) -> TypedFrame:
-    """A frame of polars; types are those of JSON. Lists of cells have no names: they are counted.
+    """Read JSON lines, with the types of JSON. If rows are lists, columns are numbered.
 
-    Rows may lack a key, which is missing then. Values that are objects or lists are refused, unless
+    A key that a row does not have is missing. Values that are objects or lists are refused, unless
     their column is ignored: then they are missing.
     """
     import polars as pl
@@ -40,15 +40,15 @@ def read_json_lines(
         raise beyond_limit(
             f"{name} has {lines} lines, and at most {limits.max_rows} are read.", "max_rows"
         )
-    require_memory(_BYTES_A_BYTE * len(data), f"{name}", "Give a part of it.")
+    require_memory(_MEMORY_PER_BYTE * len(data), f"{name}", "Give a part of it.")
     if data.lstrip()[:1] == b"[":
         frame = _of_lists(data, name)
         notes = (*notes, "rows are lists: columns are numbered")
     else:
         frame = _of_objects(data, name)
     checked_names(frame.columns, name, limits)
-    hollow = ignored_nests(frame.schema, is_ignored)
-    frame = frame.with_columns([pl.lit(None).alias(column) for column in hollow])
+    ignored = ignored_nested(frame.schema, is_ignored)
+    frame = frame.with_columns([pl.lit(None).alias(column) for column in ignored])
     refuse_nested(frame.schema, name)
     _check_cells(frame, name, limits)
     if not frame.height:
@@ -61,7 +61,7 @@ def _of_objects(data: bytes, name: str) -> Any:
 
     try:
         return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-    except (Exception, pl.exceptions.PanicException) as error:  # polars has a dozen kinds
+    except (Exception, pl.exceptions.PanicException) as error:  # polars raises many types
         rows = [_object(line, number, name) for number, line in _numbered(data)]
         keys = list(dict.fromkeys(key for row in rows for key in row))
         columns = {key: _column([row.get(key) for row in rows], key, name) for key in keys}
@@ -115,18 +115,18 @@ def _object(line: bytes, number: int, name: str) -> dict[str, Any]:
 
 
 def _column(cells: list[Any], key: str, name: str) -> Any:
-    """Numbers, strings or truth values; where they are mixed, strings."""
+    """A column of numbers, strings or booleans; strings if types are mixed."""
     import polars as pl
 
     types = {type(cell) for cell in cells if cell is not None}
     for kind in (dict, list):
         if kind in types:
             raise InvalidDataError(
-                f"{name}: column {shown(key)} holds {'lists' if kind is list else 'objects'}. Give "
-                "each of their values a column of its own, or leave it out."
+                f"{name}: column {shown(key)} contains {'lists' if kind is list else 'objects'}. "
+                "Put their values into separate columns, or leave it out."
             )
     if types <= {int, float}:
-        if float not in types and all(cell is None or abs(cell) < _WHOLE for cell in cells):
+        if float not in types and all(cell is None or abs(cell) < _INTEGER_LIMIT for cell in cells):
             return pl.Series(key, cells, dtype=pl.Int64)
         numbers = [None if cell is None else _as_float(cell) for cell in cells]
         return pl.Series(key, numbers, dtype=pl.Float64)
@@ -144,23 +144,23 @@ def _as_float(number: int | float) -> float:
 
 
 def refuse_nested(schema: Mapping[str, Any], name: str) -> None:
-    """Raise for columns of a frame of polars that hold no plain values."""
+    """Raise if a column of a polars schema has nested or binary values."""
     for column, dtype in schema.items():
-        if _is_nest(dtype):
+        if _is_nested(dtype):
             raise of_another_type(
-                f"{name}: column {shown(column)} holds {_word_for(dtype)}, not plain values.",
+                f"{name}: column {shown(column)} contains {_word_for(dtype)}, not plain values.",
                 column,
-                "Give each of its values a column of its own, or leave it out:",
+                "Put them into separate columns, or leave it out:",
                 "ignored",
             )
 
 
-def ignored_nests(schema: Mapping[str, Any], is_ignored: Callable[[str], bool]) -> list[str]:
-    """Nested columns that are to be ignored anyway."""
-    return [column for column, dtype in schema.items() if _is_nest(dtype) and is_ignored(column)]
+def ignored_nested(schema: Mapping[str, Any], is_ignored: Callable[[str], bool]) -> list[str]:
+    """The nested columns that are ignored."""
+    return [column for column, dtype in schema.items() if _is_nested(dtype) and is_ignored(column)]
 
 
-def _is_nest(dtype: Any) -> bool:
+def _is_nested(dtype: Any) -> bool:
     import polars as pl
 
     return bool(dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Unknown))
@@ -178,7 +178,7 @@ def _check_cells(frame: Any, name: str, limits: ReadLimits) -> None:
         if length is not None and length > limits.max_cell_length:
             raise beyond_limit(
                 f"{name}: column {shown(column.name)} has a cell of {length} bytes, and at most "
-                f"{limits.max_cell_length} are taken.",
+                f"{limits.max_cell_length} are allowed.",
                 "max_cell_length",
                 "Shorten it.",
             )

@@ -1,4 +1,4 @@
-"""How much of a file is read before it is refused."""
+"""ReadLimits: how much of a file is read."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from margrove._runtime import available_memory
 
 __all__ = ["ReadLimits"]
 
-_SHARE_OF_MEMORY = 4  # bytes of text take about as much again when they are parsed, and more
-_WITHOUT_FIGURES = 4_000_000_000
+_SHARE_OF_MEMORY = 4  # parsing takes at least as much memory again
+_DEFAULT_BYTES = 4_000_000_000  # if the available memory is unknown
 
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """How much `read_table` takes; what is beyond is refused with a message that says so.
+    """How much `read_table` reads; a larger table is an error that names the limit.
 
     Parameters
     ----------
     max_file_bytes : int, default=20_000_000_000
-        Size of the file as it is.
+        Size of the file on disk.
     max_bytes : int or None, default=None
-        Size of its contents, after decompression. None is a quarter of the memory that is
-        available at that moment.
+        Size of its contents after decompression. None is a quarter of the memory that is available
+        when the file is read.
     max_rows : int, default=100_000_000
     max_columns : int, default=20_000
     max_name_length : int, default=1_000
@@ -53,8 +53,8 @@ class ReadLimits:
 
     @property
     def content_bytes(self) -> int:
-        """`max_bytes`, or what the memory of this moment allows."""
+        """`max_bytes`, or a quarter of the memory that is available now."""
         if self.max_bytes is not None:
             return self.max_bytes
         available = available_memory()
-        return _WITHOUT_FIGURES if available is None else max(1, available // _SHARE_OF_MEMORY)
+        return _DEFAULT_BYTES if available is None else max(1, available // _SHARE_OF_MEMORY)

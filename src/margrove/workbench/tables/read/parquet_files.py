@@ -1,4 +1,4 @@
-"""Parquet files. What they would take in memory is looked up before they are read."""
+"""Parquet files; their size in memory is checked before they are read."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable
 
 from margrove._runtime import require_memory
 from margrove.exceptions import InvalidDataError
+from margrove.workbench.tables.errors import beyond_limit
 from margrove.workbench.tables.read.csv_files import checked_names
-from margrove.workbench.tables.read.json_lines import ignored_nests, refuse_nested
+from margrove.workbench.tables.read.json_lines import ignored_nested, refuse_nested
 from margrove.workbench.tables.read.limits import ReadLimits
 from margrove.workbench.tables.read.sources import Contents, readable_size
 from margrove.workbench.tables.read.typed_cells import TypedFrame
-from margrove.workbench.tables.refusals import beyond_limit
 
 __all__ = ["read_parquet"]
 
 _MAGIC = b"PAR1"
 _ENCRYPTED = b"PARE"
-_BYTES_A_CELL = 16
+_BYTES_PER_CELL = 16
 
 
 def read_parquet(
     contents: Contents, limits: ReadLimits, is_ignored: Callable[[str], bool]
 ) -> TypedFrame:
-    """A frame of polars with the types of the file; nested columns are refused by name.
+    """Read a Parquet file with its types; an error names a nested column.
 
-    Those that are ignored are not read: their cells are missing.
+    Ignored nested columns are not read: their cells are missing.
     """
     name, data = contents.name, contents.data
     _check_frame(data, name)
@@ -35,13 +35,13 @@ def read_parquet(
     try:
         schema = pl.read_parquet_schema(io.BytesIO(data))
         checked_names(list(schema), name, limits)
-        hollow = ignored_nests(schema, is_ignored)
-        read = [column for column in schema if column not in hollow]
+        ignored = ignored_nested(schema, is_ignored)
+        read = [column for column in schema if column not in ignored]
         refuse_nested({column: schema[column] for column in read or schema}, name)
         n_rows = int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
     except InvalidDataError:
         raise
-    except (Exception, pl.exceptions.PanicException) as error:  # polars has a dozen kinds
+    except (Exception, pl.exceptions.PanicException) as error:  # polars raises many types
         raise _damaged(name, error) from error
     _check_size(n_rows, len(schema), len(data), name, limits)
     try:
@@ -50,8 +50,8 @@ def read_parquet(
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         raise _damaged(name, error) from error
-    empty = [pl.lit(None).alias(column) for column in hollow]
-    return TypedFrame(frame.with_columns(empty).select(list(schema)) if hollow else frame, ())
+    empty = [pl.lit(None).alias(column) for column in ignored]
+    return TypedFrame(frame.with_columns(empty).select(list(schema)) if ignored else frame, ())
 
 
 def _check_frame(data: bytes, name: str) -> None:
@@ -72,7 +72,7 @@ def _check_frame(data: bytes, name: str) -> None:
 
 def _damaged(name: str, error: BaseException) -> InvalidDataError:
     reason = str(error).strip().partition("\n")[0][:200]
-    if "encrypt" in reason.lower():  # some columns only: the footer can be read
+    if "encrypt" in reason.lower():  # only some columns are, so the footer could be read
         return InvalidDataError(f"{name} is encrypted. Decrypt it first.")
     return InvalidDataError(f"{name} cannot be read as Parquet: {reason or type(error).__name__}")
 
@@ -84,7 +84,7 @@ def _check_size(n_rows: int, n_columns: int, size: int, name: str, limits: ReadL
         raise beyond_limit(
             f"{name} has {n_rows} rows, and at most {limits.max_rows} are read.", "max_rows"
         )
-    needed = _BYTES_A_CELL * n_rows * n_columns
+    needed = _BYTES_PER_CELL * n_rows * n_columns
     if limits.max_bytes is not None and needed > limits.max_bytes:
         raise beyond_limit(
             f"{name} has {n_rows} rows and {n_columns} columns, which take "

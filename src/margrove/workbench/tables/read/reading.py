@@ -1,4 +1,4 @@
-"""Tables from files: `read_table`."""
+"""read_table: tables from files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class RawTable:
     Attributes
     ----------
     frame : polars.DataFrame
-        Numbers, dates and texts as they are, null where a cell is missing.
+        Numbers, dates and texts, null where a cell is missing.
     name : str
-        Of the file.
+        Name of the file.
     notes : tuple of str
-        What was decided in reading it, such as "the delimiter is ';'".
+        What was decided when it was read, such as "the delimiter is ';'".
     """
 
     frame: Any
@@ -56,21 +56,21 @@ def read_table(
     compressed as .gz or .zst. Texts are UTF-8; the first line of CSV has the names of the columns.
     A cell is missing if it is empty or one of NA, N/A, n/a, NaN, nan, NULL, null, None, ?.
 
-    Columns in which every cell is a number are numbers, and those in which every cell is a date
-    are dates. In a column of numbers, a cell that is none is an error, which names it: it is not
-    for a reader to guess what was meant.
+    A column in which every cell is a number is a column of numbers, and one in which every cell is
+    a date is a column of dates. If nearly all cells are numbers, the others are an error that names
+    the first of them: nothing is guessed.
 
     Parameters
     ----------
     source : str, path or binary file object
         "-" is standard input.
     limits : ReadLimits or None, default=None
-        How much is read; None are the defaults of `ReadLimits`.
+        How much is read; None means the defaults of `ReadLimits`.
     types : dict or None, default=None
-        Types of columns by name, where they are to be others than their cells look like: "number",
-        "category", "date", "text" or "ignored".
+        Types of columns by name, to override those found from the cells: "number", "category",
+        "date", "text" or "ignored".
     others : str or None, default=None
-        Type of all columns that `types` does not name; None is what their cells look like. With
+        Type of all columns that `types` does not name; None: found from the cells. With
         "ignored", nothing in them is an error.
 
     Returns
@@ -81,7 +81,7 @@ def read_table(
     Raises
     ------
     InvalidDataError
-        If there is no such file, or it is no table: the line or the byte is named, and what to do.
+        If the file does not exist or is not a table. The error names the line or byte.
 
     Examples
     --------
@@ -126,32 +126,32 @@ def _require_polars() -> None:
         import polars as pl  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "Reading a file needs polars: pip install 'margrove[data]'. Frames of pandas and "
-            "arrays do without."
+            "Reading a file needs polars: pip install 'margrove[data]'. pandas DataFrames and "
+            "arrays work without it."
         ) from error
 
 
 def check_types(types: Mapping[str, str] | None) -> dict[str, str]:
-    """Check types of columns as given by the user."""
+    """The types of columns that the user has given, checked; {} for None."""
     if types is None:
         return {}
     if not isinstance(types, Mapping):
         raise TypeError(
             f"types must be a dict such as {{'name': 'text'}}. Got {type(types).__name__} instead."
         )
-    for column, own in types.items():
-        if own not in TYPES:
+    for column, type_ in types.items():
+        if type_ not in TYPES:
             raise ValueError(
-                f"types[{column!r}] must be one of {', '.join(map(repr, TYPES))}. Got {own!r}."
+                f"types[{column!r}] must be one of {', '.join(map(repr, TYPES))}. Got {type_!r}."
             )
     return dict(types)
 
 
 def _require_columns(types: Mapping[str, str], columns: list[str], name: str) -> None:
-    for column, own in types.items():
-        if own != "ignored" and column not in columns:
-            there = ", ".join(shown(own) for own in columns[:20])
+    for column, type_ in types.items():
+        if type_ != "ignored" and column not in columns:
+            present = ", ".join(map(shown, columns[:20]))
             raise InvalidDataError(
-                f"{name} has no column {shown(column)}, which is needed. Its columns are {there}"
+                f"{name} has no column {shown(column)}, which is needed. Its columns are {present}"
                 f"{' and more' if len(columns) > 20 else ''}."
             )

@@ -1,7 +1,7 @@
-"""The bytes of a table: from a file, standard input or a file object, compressed or not.
+"""The bytes of a table from a file, standard input or a file object, decompressed.
 
-Nothing is read beyond the limits: compressed contents are taken piece by piece, so that a small
-file that grows without end is refused when it has grown to the limit, not when memory is full.
+Nothing is read beyond the limits. Compressed contents are read piece by piece, so that a small file
+with enormous contents is refused at the limit, before memory is full.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from margrove.exceptions import InvalidDataError
+from margrove.workbench.tables.errors import beyond_limit, refused
 from margrove.workbench.tables.read.limits import ReadLimits
-from margrove.workbench.tables.refusals import beyond_limit, refused
 
 __all__ = ["FORMATS", "Contents", "Format", "readable_size", "table_contents"]
 
@@ -33,17 +33,17 @@ FORMATS: dict[str, Format] = {
     ".parquet": "parquet",
 }
 _COMPRESSED = (".gz", ".zst")
-_ANYTHING = ("", ".txt", ".data", ".dat")  # endings that say nothing: the contents decide
+_ANY_FORMAT = ("", ".txt", ".data", ".dat")  # the format is found from the contents
 _GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 _PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The bytes of a table, and how errors call it.
+    """The bytes of a table, its name for errors, and its format.
 
-    name      of the file without its folder, or "standard input"
-    format    by the ending of the name, else by what the bytes look like
+    name      name of the file without its folder, or "standard input"
+    format    from the ending of the name, otherwise from the first bytes
     """
 
     name: str
@@ -52,7 +52,7 @@ class Contents:
 
 
 def table_contents(source: Any, limits: ReadLimits) -> Contents:
-    """Read all bytes of a source; InvalidDataError, in one sentence, if there is none to read."""
+    """Read all bytes of a source; an InvalidDataError if it is empty or cannot be read."""
     is_path = isinstance(source, (str, os.PathLike)) and source != "-"
     with _opened(source, limits) as (file, name):
         try:
@@ -92,7 +92,7 @@ def _opened(source: Any, limits: ReadLimits) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def _require_regular(path: Path, limits: ReadLimits) -> None:
-    """Before it is opened: opening a pipe waits for somebody to write."""
+    """Raise unless it is a regular file; opening a pipe would wait for a writer."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -105,7 +105,7 @@ def _require_regular(path: Path, limits: ReadLimits) -> None:
     if not stat.S_ISREG(mode):
         what = "a pipe" if stat.S_ISFIFO(mode) else "a device"
         raise InvalidDataError(
-            f"{path} is {what}, not a file. Pass '-' and hand its contents to standard input."
+            f"{path} is {what}, not a file. Pass '-' and send its contents to standard input."
         )
     if found.st_size > limits.max_file_bytes:
         raise beyond_limit(
@@ -120,7 +120,7 @@ def _reason(error: BaseException) -> str:
 
 
 def readable_size(n_bytes: float) -> str:
-    """A number of bytes, in words."""
+    """A number of bytes with a unit."""
     for unit in ("bytes", "kB", "MB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"
@@ -130,16 +130,16 @@ def readable_size(n_bytes: float) -> str:
 
 def _read(file: BinaryIO, name: str, limits: ReadLimits) -> bytes:
     most = limits.content_bytes
-    start = _some(file, 4)
+    start = _read_at_least(file, 4)
     if start.startswith(_GZIP):
-        return _joined(_gunzipped(_Rejoined(start, file), name), name, most, "decompressed")
+        return _joined(_gunzipped(_WithStart(start, file), name), name, most, "decompressed")
     if start.startswith(_ZSTD):
-        return _joined(_unzstandard(_Rejoined(start, file), name), name, most, "decompressed")
-    return _joined(_pieces(_Rejoined(start, file)), name, min(most, limits.max_file_bytes))
+        return _joined(_unzstandard(_WithStart(start, file), name), name, most, "decompressed")
+    return _joined(_pieces(_WithStart(start, file)), name, min(most, limits.max_file_bytes))
 
 
-def _some(file: BinaryIO, size: int) -> bytes:
-    """So many bytes, or as many as there are: pipes give fewer at a time."""
+def _read_at_least(file: BinaryIO, size: int) -> bytes:
+    """`size` bytes, or all if there are fewer; a pipe can give fewer per read."""
     data = b""
     while len(data) < size:
         more = file.read(size - len(data))
@@ -149,8 +149,8 @@ def _some(file: BinaryIO, size: int) -> bytes:
     return data
 
 
-class _Rejoined(io.RawIOBase):
-    """A file whose first bytes have been read already."""
+class _WithStart(io.RawIOBase):
+    """A file whose first bytes have already been read."""
 
     def __init__(self, start: bytes, file: BinaryIO) -> None:
         self._start, self._file = start, file
@@ -171,7 +171,7 @@ def _pieces(file: Any) -> Iterator[bytes]:
         yield piece
 
 
-def _gunzipped(file: _Rejoined, name: str) -> Iterator[bytes]:
+def _gunzipped(file: _WithStart, name: str) -> Iterator[bytes]:
     try:
         with gzip.GzipFile(fileobj=file) as unpacked:
             yield from _pieces(unpacked)
@@ -181,7 +181,7 @@ def _gunzipped(file: _Rejoined, name: str) -> Iterator[bytes]:
         raise InvalidDataError(f"{name} is damaged: {_reason(error)}.") from error
 
 
-def _unzstandard(file: _Rejoined, name: str) -> Iterator[bytes]:
+def _unzstandard(file: _WithStart, name: str) -> Iterator[bytes]:
     try:
         with _zstandard_reader(file) as unpacked:
             yield from _pieces(unpacked)
@@ -189,8 +189,8 @@ def _unzstandard(file: _Rejoined, name: str) -> Iterator[bytes]:
         raise InvalidDataError(f"{name} is damaged: {_reason(error)}.") from error
 
 
-def _zstandard_reader(file: _Rejoined) -> Any:
-    """Python's own from 3.14 on, else that of pyarrow or zstandard."""
+def _zstandard_reader(file: _WithStart) -> Any:
+    """The reader of Python 3.14 and later, or that of pyarrow or zstandard."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
 
@@ -215,7 +215,7 @@ def _zstandard_reader(file: _Rejoined) -> Any:
 
 
 def _joined(pieces: Iterator[bytes], name: str, most: int, how: str = "") -> bytes:
-    """All pieces, up to a limit; text ends at the first NUL, for nobody means to read more."""
+    """All pieces up to a limit; of text, only up to the first NUL, which is an error later."""
     found: list[bytes] = []
     total = 0
     is_text = None
@@ -225,7 +225,7 @@ def _joined(pieces: Iterator[bytes], name: str, most: int, how: str = "") -> byt
             raise refused(
                 f"{name} has more than {readable_size(most)}{f' when {how}' if how else ''}, which "
                 "is the limit.",
-                "Give a part of it, or raise max_bytes of ReadLimits if there is memory enough.",
+                "Give a part of it, or raise max_bytes of ReadLimits if there is enough memory.",
                 "Give a part of it, or use a machine with more memory.",
             )
         if is_text is None:
@@ -245,9 +245,9 @@ def _format_of(name: str, data: bytes, is_path: bool) -> Format:
         return "parquet"
     if ending in FORMATS:
         return FORMATS[ending]
-    if is_path and ending not in _ANYTHING:
+    if is_path and ending not in _ANY_FORMAT:
         raise InvalidDataError(
-            f"{name} ends in {ending!r}. Tables end in {', '.join(FORMATS)}, perhaps with .gz or "
-            ".zst; others can be handed to standard input ('-'), where the contents decide."
+            f"{name} ends in {ending!r}. Tables end in {', '.join(FORMATS)}, optionally with .gz "
+            "or .zst; send others to standard input ('-'), where the contents decide."
         )
     return "jsonl" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else "csv"

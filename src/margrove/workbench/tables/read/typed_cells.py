@@ -1,4 +1,4 @@
-"""Columns of text, as CSV files have them, as columns of numbers, dates or text."""
+"""Columns of text, as CSV files have them, as numbers, dates or text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from margrove.exceptions import InvalidDataError
+from margrove.workbench.tables.errors import of_another_type
 from margrove.workbench.tables.read.cell_texts import (
     MISSING,
     ReadDates,
@@ -16,19 +17,18 @@ from margrove.workbench.tables.read.cell_texts import (
     read_dates,
     shown,
 )
-from margrove.workbench.tables.refusals import of_another_type
 
 __all__ = ["TypedFrame", "typed_frame"]
 
-_AT_ONCE = 16  # columns: their numbers stand beside their texts for a while
-_GLIMPSE = 100
+_BATCH = 16  # columns: their numbers and texts are in memory at the same time
+_SAMPLE = 100  # cells that are checked first
 _DECIMAL_COMMA = r"^[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?$"
-_COMMA_OF_THOUSANDS = r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
+_THOUSANDS_COMMA = r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
 
 
 @dataclass(frozen=True)
 class TypedFrame:
-    """A frame of polars, and what was decided on the way."""
+    """A polars.DataFrame, and notes about what was decided."""
 
     frame: Any
     notes: tuple[str, ...]
@@ -37,16 +37,16 @@ class TypedFrame:
 def typed_frame(
     frame: Any, types: Mapping[str, str], name: str, place_of: Callable[[int], str]
 ) -> TypedFrame:
-    """All columns of a frame of strings by what their cells say.
+    """The columns of a frame of strings with the types of their cells.
 
-    `types` are types that were given; `place_of` names a row in errors.
+    `types` are the types that were given; `place_of` names a row in errors.
     """
     import polars as pl
 
     reader = _CellReader(types, name, place_of)
     columns: list[Any] = []
-    for start in range(0, frame.width, _AT_ONCE):
-        texts = frame[:, start : start + _AT_ONCE]
+    for start in range(0, frame.width, _BATCH):
+        texts = frame[:, start : start + _BATCH]
         texts = texts.with_columns(reader.unpadded(column) for column in texts)
         numbers = texts.select(pl.all().cast(pl.Float64, strict=False))
         columns.extend(
@@ -56,7 +56,7 @@ def typed_frame(
 
 
 class _CellReader:
-    """Reads columns one after another and remembers what is to be said about them."""
+    """Reads columns one after another, and collects notes about them."""
 
     def __init__(self, types: Mapping[str, str], name: str, place_of: Callable[[int], str]) -> None:
         self.types, self.name, self.place_of = types, name, place_of
@@ -66,33 +66,35 @@ class _CellReader:
         self.ambiguous: list[str] = []
 
     def all_notes(self) -> tuple[str, ...]:
-        """In words, a sentence for each thing."""
-        said = [
+        """All notes, one for each decision."""
+        decisions = [
             ("spaces before the cells were removed in", self.padded),
             ("a comma is the decimal point in", self.with_comma),
             ("dates are day, month, year in", self.day_first[True]),
             ("dates are month, day, year in", self.day_first[False]),
-            ("dates stay text, as day and month cannot be told apart, in", self.ambiguous),
+            ("dates stay text, because day and month are ambiguous, in", self.ambiguous),
         ]
-        return tuple(f"{what} {_listed(columns)}" for what, columns in said if columns)
+        return tuple(f"{what} {_listed(columns)}" for what, columns in decisions if columns)
 
     def unpadded(self, column: Any) -> Any:
-        """A column without the blank that some write after each delimiter."""
+        """A column without the space that some files have after each delimiter."""
         import polars as pl
 
-        glimpse = column.drop_nulls().head(_GLIMPSE)
-        if not len(glimpse) or not glimpse.str.starts_with(" ").all():
+        sample = column.drop_nulls().head(_SAMPLE)
+        if not len(sample) or not sample.str.starts_with(" ").all():
             return column
         if not column.drop_nulls().str.starts_with(" ").all():
             return column
         self.padded.append(column.name)
-        bare = column.str.strip_chars(" ")
+        stripped = column.str.strip_chars(" ")
         return (
-            pl.select(pl.when(~bare.is_in(list(MISSING))).then(bare)).to_series().alias(column.name)
+            pl.select(pl.when(~stripped.is_in(list(MISSING))).then(stripped))
+            .to_series()
+            .alias(column.name)
         )
 
     def typed(self, texts: Any, numbers: Any) -> Any:
-        """The column as what it is; `numbers` are those that its cells could be read as."""
+        """The column with its type; `numbers` are its cells as numbers, null if they are none."""
         wanted = self.types.get(texts.name)
         if wanted in ("category", "text", "ignored"):
             return texts
@@ -111,7 +113,7 @@ class _CellReader:
         if n_numbers == n_present:
             if wanted is None and _has_codes(texts):
                 return None
-            return _whole(texts, numbers)
+            return _integers_or(texts, numbers)
         others = texts.filter(~is_number & texts.is_not_null())
         with_comma = self._with_decimal_comma(texts, others, wanted)
         if with_comma is not None:
@@ -129,30 +131,30 @@ class _CellReader:
         more = f" ({n_others - 1} more like it)" if n_others > 1 else ""
         raise of_another_type(
             f"{self.name}: {self.place_of(row)}, column {shown(column)}, is {shown(cell)}{more}, "
-            "which is not a number, while the column is one of numbers.",
+            "which is not a number, but the column contains numbers.",
             column,
             "Correct it, leave the cell empty if it is missing, or give the column another type:",
         )
 
     def _with_decimal_comma(self, texts: Any, others: Any, wanted: str | None) -> Any | None:
-        """Finite numbers with a comma for the point, if all cells are."""
+        """The cells as numbers with a decimal comma, if all are finite ones."""
         import polars as pl
 
-        if not others.head(_GLIMPSE).str.contains(_DECIMAL_COMMA).all():
+        if not others.head(_SAMPLE).str.contains(_DECIMAL_COMMA).all():
             return None
         if not texts.drop_nulls().str.contains(_DECIMAL_COMMA).all():
             return None
         if wanted is None and _has_codes(texts):
             return None
-        if others.str.contains(_COMMA_OF_THOUSANDS).all():
+        if others.str.contains(_THOUSANDS_COMMA).all():
             row = int(texts.str.contains(",", literal=True).fill_null(False).arg_max() or 0)
             raise InvalidDataError(
                 f"{self.name}: {self.place_of(row)}, column {shown(texts.name)}, is "
-                f"{shown(texts[row])}, where the comma may part thousands or stand for the point. "
-                "Write the numbers without it, or with a point."
+                f"{shown(texts[row])}, where the comma may separate thousands or be the decimal "
+                "point. Write the numbers without it, or with a point."
             )
         numbers = texts.str.replace(",", ".", literal=True).cast(pl.Float64)
-        if not numbers.is_finite().all():  # 1E310 has no comma and is no float64
+        if not numbers.is_finite().all():  # 1E310 has no comma and overflows
             return None
         self.with_comma.append(texts.name)
         return numbers
@@ -162,8 +164,8 @@ class _CellReader:
     def _as_dates(self, texts: Any, wanted: str | None) -> Any:
         import polars as pl
 
-        glimpse = texts.drop_nulls().head(_GLIMPSE).unique().to_list()
-        if wanted is None and read_dates(glimpse) is None:
+        sample = texts.drop_nulls().head(_SAMPLE).unique().to_list()
+        if wanted is None and read_dates(sample) is None:
             return texts
         different = texts.drop_nulls().unique()
         found = read_dates(different.to_list())
@@ -172,14 +174,14 @@ class _CellReader:
                 self._refuse_dates(texts)
             return texts
         if found.values is None or found.day_first is not None:
-            # which of the two is the day is for the preparation to remember
+            # they stay texts: the preparation has to store the order of day and month
             self._note_order(texts.name, found, different[0])
             return texts
         codes = texts.cast(pl.Enum(different)).to_physical().cast(pl.Int64).fill_null(-1)
         values = np.append(found.values, np.datetime64("NaT"))[codes.to_numpy()]
         dates = pl.Series(texts.name, values, nan_to_null=True)
-        midnight = np.all(found.values.astype("datetime64[D]") == found.values)
-        return dates.cast(pl.Date) if midnight else dates
+        is_midnight = np.all(found.values.astype("datetime64[D]") == found.values)
+        return dates.cast(pl.Date) if is_midnight else dates
 
     def _note_order(self, column: str, found: ReadDates, example: str) -> None:
         if found.day_first is None:
@@ -203,17 +205,17 @@ def _listed(columns: list[str], most: int = 5) -> str:
 
 
 def _has_codes(texts: Any) -> bool:
-    """Whether there are numbers such as 007."""
+    """Whether some cells are codes such as 007."""
     zeros = texts.filter(texts.str.starts_with("0") & (texts.str.len_bytes() > 1))
     return bool(zeros.str.contains(r"^0[0-9]").any())
 
 
-def _whole(texts: Any, numbers: Any) -> Any:
-    """As 64-bit integers where all cells are written so."""
+def _integers_or(texts: Any, numbers: Any) -> Any:
+    """The cells as 64-bit integers if all are written so, otherwise `numbers`."""
     import polars as pl
 
-    first = texts.drop_nulls().head(_GLIMPSE)
+    first = texts.drop_nulls().head(_SAMPLE)
     if first.str.contains("[.eE]").any():
         return numbers
-    whole = texts.cast(pl.Int64, strict=False)
-    return whole if whole.null_count() == texts.null_count() else numbers
+    integers = texts.cast(pl.Int64, strict=False)
+    return integers if integers.null_count() == texts.null_count() else numbers

@@ -1,4 +1,4 @@
-"""Who takes part in a comparison, and by which score."""
+"""The models of a comparison with their names, the task, and the score."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ __all__ = [
     "task_of_targets",
 ]
 
-_FEW_VALUES = 20  # numbers with more values than this, and than a tenth of the rows, are quantities
+_FEW_VALUES = 20  # numbers with more values than this, and than a tenth of the rows: regression
 
-# Scores of which the bounds are known, by how their names begin.
+# The bounds of scores, by the beginning of their names.
 _BOUNDS = {
     "neg_": (-np.inf, 0.0),
     "r2": (-np.inf, 1.0),
@@ -51,7 +51,7 @@ _BOUNDS = {
 
 
 def named_models(models: Any) -> dict[str, Any]:
-    """A dict of models as it is; those of a list are named by their classes."""
+    """Models by name; those of a list get the names of their classes."""
     if isinstance(models, Mapping):
         named = dict(models)
     elif hasattr(models, "fit"):
@@ -63,11 +63,11 @@ def named_models(models: Any) -> dict[str, Any]:
             raise ValueError(f"models has names more than once: {[name for name, _ in pairs]}.")
     else:
         raise TypeError(
-            "models must be a dict of names and estimators, a list of estimators, or None for a "
-            f"set of margrove's. Got {models!r} instead."
+            "models must be a dict of names and estimators, a list of estimators, or None for "
+            f"learners of margrove. Got {models!r} instead."
         )
     if not named:
-        raise ValueError("models is empty. Pass estimators, or None for a set of margrove's.")
+        raise ValueError("models is empty. Pass estimators, or None for learners of margrove.")
     for name, model in named.items():
         _check_model(name, model)
     return named
@@ -80,7 +80,7 @@ def _check_model(name: Any, model: Any) -> None:
         raise TypeError(f"models[{name!r}] is a class. Pass an instance of it: {model.__name__}().")
     if not all(hasattr(model, method) for method in ("fit", "get_params", "set_params")):
         raise TypeError(
-            f"models[{name!r}] must be an estimator of scikit-learn's kind, with fit, get_params "
+            f"models[{name!r}] must be an estimator with scikit-learn's API: fit, get_params "
             f"and set_params. Got {model!r} instead."
         )
 
@@ -97,14 +97,14 @@ def _numbered(models: Any) -> dict[str, Any]:
 
 
 def _class_name(model: Any) -> str:
-    """A pipeline goes by its last step."""
+    """The name of the class; of a pipeline, that of its last step."""
     if isinstance(model, Pipeline):
         return _class_name(model.steps[-1][1])
     return type(model).__name__
 
 
 def task_of(models: Mapping[str, Any] | None, y: Any) -> Task:
-    """What the models do; without models, what the targets look like."""
+    """The task of the models; without models, the task that the targets suggest."""
     classifiers = [name for name, model in (models or {}).items() if is_classifier(model)]
     regressors = [name for name, model in (models or {}).items() if is_regressor(model)]
     if classifiers and regressors:
@@ -118,7 +118,7 @@ def task_of(models: Mapping[str, Any] | None, y: Any) -> Task:
 
 
 def task_of_targets(y: Any) -> Task:
-    """What targets look like: labels and few whole numbers are classes, other numbers are not."""
+    """The task for these targets: classification of labels and of few whole numbers."""
     array = np.asarray(y)
     if array.dtype == object:  # nullable columns hold numbers as objects
         array = np.asarray(array.tolist())
@@ -130,14 +130,14 @@ def task_of_targets(y: Any) -> Task:
 
 
 def task_of_numbers(numbers: np.ndarray, n_values: int) -> Task:
-    """Few whole numbers are names of classes; `n_values` of them are different."""
+    """The task for numbers with `n_values` different values: few whole numbers are classes."""
     is_whole = numbers.dtype.kind in "iu" or not np.any(numbers % 1)
     is_of_classes = is_whole and n_values <= max(_FEW_VALUES, numbers.size / 10)
     return "classification" if is_of_classes else "regression"
 
 
 def default_models(task: Task, X: Any) -> dict[str, Any]:
-    """The learners that take part in comparisons; margin machines get scaled features."""
+    """The learners of the registry for comparisons; margin machines get scaled features."""
     models = []
     for learner in learners_at("comparisons", task):
         entry = learner.for_task(task)
@@ -149,7 +149,7 @@ def default_models(task: Task, X: Any) -> dict[str, Any]:
 
 
 def _preparation(X: Any) -> Any:
-    """Numbers are scaled, missing ones filled; texts in a frame of pandas become indicators."""
+    """Scales numbers and fills missing ones; texts in a pandas DataFrame become indicators."""
     if sp.issparse(X):
         return MaxAbsScaler()
     numbers = make_pipeline(
@@ -168,7 +168,7 @@ def _preparation(X: Any) -> Any:
 
 @dataclass(frozen=True)
 class Scoring:
-    """A scorer, its name, and what its values can be."""
+    """A scorer, its name, and the bounds of its values."""
 
     name: str
     scorer: Any
@@ -177,7 +177,7 @@ class Scoring:
 
     @property
     def is_share(self) -> bool:
-        """Whether differences read well as percentage points."""
+        """Whether differences are shown as percentage points."""
         return (self.low, self.high) == (0.0, 1.0)
 
     @property
@@ -193,7 +193,7 @@ class Scoring:
 
 
 def check_scorer(scoring: Any, task: Task, model: Any, *, has_weights: bool) -> Scoring:
-    """The scorer that `scoring` names or is."""
+    """The scorer for `scoring`: a name, a callable, or None for the default of the task."""
     if scoring is None:
         scoring = "accuracy" if task == "classification" else "r2"
     if not isinstance(scoring, str) and not callable(scoring):
@@ -205,7 +205,7 @@ def check_scorer(scoring: Any, task: Task, model: Any, *, has_weights: bool) -> 
     if has_weights and not _takes_weights(scorer):
         raise ValueError(
             "sample_weight cannot be used with this scoring, which does not take it. Use another "
-            "score, or none of the weights."
+            "scoring, or leave out sample_weight."
         )
     name = scoring if isinstance(scoring, str) else _name_of(scorer)
     known = [bounds for start, bounds in _BOUNDS.items() if name.startswith(start)]

@@ -1,4 +1,4 @@
-"""Scores of all models, with intervals, and tests of each pair."""
+"""The statistics of a comparison: scores with intervals, and a test of each pair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from margrove.ensemble.bootstrap import ConfidenceInterval
-from margrove.select.compare.fits import Comparing, Contest
+from margrove.select.compare.fits import Comparing, ComparisonSetup
 from margrove.select.compare.resampled_tests import (
     bootstrap_test,
     corrected_interval,
@@ -21,14 +21,14 @@ from margrove.select.compare.resampled_tests import (
 )
 from margrove.select.compare.result import Comparison, FailedModel, ModelScore, Pair
 
-__all__ = ["Judge"]
+__all__ = ["ScoreStatistics"]
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Makes a `Comparison` from scores."""
+class ScoreStatistics:
+    """Makes a `Comparison` from the scores of all models in all folds."""
 
-    contest: Contest
+    setup: ComparisonSetup
     process: Comparing
     folds: list[int]
     test: Literal["corrected_t", "bootstrap"]
@@ -42,7 +42,7 @@ class Judge:
         ranked = sorted(range(len(names)), key=lambda k: (-means[k], names[k]))
         names, scores = [names[k] for k in ranked], scores[:, ranked]
         resamples = None if self.test == "corrected_t" else self._resamples(names, scores)
-        scoring = self.contest.scoring
+        scoring = self.setup.scoring
         return Comparison(
             models=tuple(self._model(k, names, scores, resamples) for k in range(len(names))),
             pairs=self._pairs(names, scores, resamples),
@@ -51,7 +51,7 @@ class Judge:
             test_used=self._test_name,
             confidence_level=self.confidence_level,
             n_folds=len(self.folds),
-            n_rows=len(self.contest.examples),
+            n_rows=len(self.setup.examples),
             blend_weights=self._blend_weights(),
             in_points=scoring.is_share,
         )
@@ -60,12 +60,12 @@ class Judge:
     def _test_name(self) -> Any:
         if self.test == "corrected_t":
             return self.test
-        return "bootstrap_rows" if self.contest.wants_rows else "bootstrap_folds"
+        return "bootstrap_rows" if self.setup.wants_rows else "bootstrap_folds"
 
     @property
     def _overlap(self) -> float:
-        """Rows of a test part for each row of its training part, averaged over the folds."""
-        splits = [self.contest.splits[fold] for fold in self.folds]
+        """The number of test rows per training row, averaged over the folds."""
+        splits = [self.setup.splits[fold] for fold in self.folds]
         return float(np.mean([len(split.test) / len(split.train) for split in splits]))
 
     def _model(
@@ -75,7 +75,7 @@ class Judge:
             interval = corrected_interval(scores[:, k], self._overlap, self.confidence_level)
         else:
             interval = percentile_interval(resamples[:, k], self.confidence_level)
-        scoring = self.contest.scoring
+        scoring = self.setup.scoring
         return ModelScore(
             names[k], float(scores[:, k].mean()), _clipped(interval, scoring.low, scoring.high),
             scores[:, k],
@@ -102,7 +102,7 @@ class Judge:
                 for i, j in places
             ]  # fmt: skip
         adjusted = holm([test.p for test in tests])
-        span = self.contest.scoring.high - self.contest.scoring.low
+        span = self.setup.scoring.high - self.setup.scoring.low
         return tuple(
             Pair(
                 names[i], names[j], test.mean, _clipped(test.interval, -span, span), test.p, p,
@@ -112,13 +112,13 @@ class Judge:
         )  # fmt: skip
 
     def _resamples(self, names: list[str], scores: np.ndarray) -> np.ndarray:
-        """Scores of all models on the same resamples, (n_resamples, M)."""
-        if not self.contest.wants_rows:
+        """Scores of all models on the same resamples, (n_resamples, n_models)."""
+        if not self.setup.wants_rows:
             return resample_folds(scores, self._overlap, self.n_resamples, self.seed)
-        examples = self.contest.examples
+        examples = self.setup.examples
         sums, weights = np.zeros((len(examples), len(names))), np.zeros(len(examples))
-        for fold in self.folds:  # each fold weighs the same, as it does in the mean of its scores
-            tested = self.contest.splits[fold].test
+        for fold in self.folds:  # folds have equal weights, as in the mean of their scores
+            tested = self.setup.splits[fold].test
             weight = np.ones(len(tested)) if examples.weight is None else examples.weight[tested]
             shares = weight / weight.sum() / len(self.folds)
             weights[tested] += shares
