@@ -19,6 +19,7 @@ partitions/         tables on a cluster: Dask collections as checked partitions 
                     workers
 predictions         answers of any fitted model to Dask collections: lazily, partition by
                     partition
+registrations       kernels, criteria and losses of the user, on the workers
 single_worker       fits on one worker with all rows, for learners whose steps follow one another
 """
 

@@ -29,6 +29,13 @@ from margrove.dask.cluster import (
 )
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.partitions import Partitions, is_collection, loaded, partitions_of
+from margrove.dask.registrations import (
+    Registration,
+    pickled,
+    register_on_worker,
+    registrations_of,
+    unpickled,
+)
 from margrove.exceptions import ClusterError
 
 __all__ = ["SingleWorkerEstimator", "join_rows"]
@@ -59,13 +66,15 @@ class SingleWorkerEstimator(ClusterEstimator):
             "sample_weight": partitions.weight,
             **validation,
         }
-        model, needed = self._as_sent(), _needed_bytes(client, partitions)
+        local, needed = self._as_sent(), _needed_bytes(client, partitions)
+        model, registrations = pickled(local), registrations_of(local)
 
         def attempt(workers: list[str]) -> _Found:
             roomy = _roomy_workers(client, workers, partitions.n_rows, needed)
             task = client.submit(
-                _fit_whole,
+                _fit_all_rows,
                 model,
+                registrations,
                 given,
                 rest,
                 workers=roomy,
@@ -165,8 +174,15 @@ class _Unwanted:
         return not is_wanted()
 
 
-def _fit_whole(model: Any, given: dict[str, list[Any] | None], rest: dict[str, Any]) -> _Found:
-    """Fit the local estimator; what it has learnt, and what it had to say."""
+def _fit_all_rows(
+    content: bytes,
+    registrations: list[Registration],
+    given: dict[str, list[Any] | None],
+    rest: dict[str, Any],
+) -> _Found:
+    """Fit the pickled local estimator; returns its fitted attributes and its warnings."""
+    register_on_worker(registrations)
+    model = unpickled(content, "the estimator")
     everything = {
         name: join_rows(partitions) for name, partitions in given.items() if partitions is not None
     }

@@ -18,6 +18,7 @@ from margrove.dask.boosting.worker_program import (
     RootRequest,
     WorkerRows,
 )
+from margrove.dask.registrations import pickled
 from margrove.ensemble.gradient import GradientData
 from margrove.ensemble.gradient.hist import GradientTable
 from margrove.ensemble.gradient.losses import GradientLoss, OwnLoss
@@ -161,7 +162,7 @@ class BoostingLeader:
     ) -> tuple[bytes | None, np.ndarray | None]:
         is_known = loss is self._sent_loss
         self._sent_loss = loss
-        return None if is_known else _with_functions(loss), drawn
+        return None if is_known else _pickled_loss(loss), drawn
 
     def grow(self, growing: Sequence[RemoteTree], *, with_values: bool) -> Iterator[None]:
         """Grow trees from root to leaves; it yields where there is an answer to wait for."""
@@ -256,14 +257,10 @@ def _root_requests(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[Ro
     return found, at
 
 
-def _with_functions(loss: GradientLoss) -> bytes:
-    """A pickle; functions of a user's loss are in it as they are, not by name."""
-    if not isinstance(loss, OwnLoss):
-        return pickle.dumps(loss)
-    import cloudpickle  # type: ignore[import-untyped]
-
-    found: bytes = cloudpickle.dumps(loss)
-    return found
+def _pickled_loss(loss: GradientLoss) -> bytes:
+    """A loss of margrove's by reference, one of the user's as `registrations.pickled` does it."""
+    is_own = type(loss).__module__.startswith("margrove.") and not isinstance(loss, OwnLoss)
+    return pickle.dumps(loss) if is_own else pickled(loss)
 
 
 def _dense(partition: Any) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 from margrove.dask.boosting.bins import ColumnCodes
 from margrove.dask.boosting.coded_partitions import CodedRows
 from margrove.dask.partitions import is_on_disk, loaded, release_memory
+from margrove.dask.registrations import unpickled
 from margrove.ensemble.gradient import SoFar, add_trees
 from margrove.ensemble.gradient.hist import GradientTable, nodes
 from margrove.ensemble.gradient.hist import shards as kernels
@@ -322,7 +323,7 @@ class BoostingProgram:
     def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
         """See `_RowSlice.begin`; a loss of None is that of the last round."""
         if loss is not None:
-            self._loss = pickle.loads(loss)
+            self._loss = unpickled(loss, "the loss")
         return self._each(lambda row_slice: row_slice.begin(self._loss, drawn))
 
     def start_roots(self, root_requests: bytes, size: int) -> np.ndarray:
