@@ -16,7 +16,7 @@ from margrove.studio.content.lectures import (
     impurities_at,
     lecture_table,
 )
-from margrove.studio.content.scenes import StudioError
+from margrove.studio.content import StudioError
 
 VALUES = [3.0, 4.5, 2.0, 9.5, 5.0, 3.5, 6.0, 2.5, 4.0, 7.5]
 
