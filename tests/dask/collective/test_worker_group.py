@@ -223,7 +223,7 @@ def test_a_channel_that_is_silent_is_lost(pair):
     ends, inboxes = pair
     ends[1].start()
     who, message = inboxes[1].get(timeout=PATIENCE)
-    assert (who, message.reason) == (0, "nothing was heard of it for 0 seconds")
+    assert (who, message.reason) == (0, "nothing was received from it for 0 seconds")
 
 
 def test_heartbeats_keep_a_channel(pair):
