@@ -260,7 +260,7 @@ def test_an_absurd_number_of_buffers_loses_the_channel(pair):
     ends, inboxes = pair
     ends[1].start()
     ends[0]._connection.sendall(channels._COUNT.pack(2**60))
-    assert "no known form" in inboxes[1].get(timeout=PATIENCE)[1].reason
+    assert "unknown format" in inboxes[1].get(timeout=PATIENCE)[1].reason
 
 
 def test_a_host_that_is_not_ours_is_listened_for_everywhere():
