@@ -158,7 +158,7 @@ def _why_not(thing: Any) -> tuple[str, str]:
         return f"a {kind.__name__}", (
             "Use a number: model.set_params(random_state=0) keeps the fitted attributes."
         )
-    base = {own.__name__ for own in kind.__mro__}
+    base = {parent.__name__ for parent in kind.__mro__}
     if "GradientLoss" in base:
         return f"{thing!r}, of your own", (
             "It is code, which a model file does not contain. Register it under a name "
