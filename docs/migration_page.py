@@ -34,7 +34,7 @@ WHY = {
     ("on_interrupt", ABSENT, "'raise'"): '`"keep"` keeps what was learnt at Ctrl-C; `"raise"` '
     "leaves the estimator as it was",
     ("probability", "'deprecated'", "False"): "not deprecated: probabilities always agree with "
-    "`predict`, at a price that is measured",
+    "`predict`, at a cost that is measured",
     ("cache_size", "200", "None"): "None takes 40 % of the memory that is free",
     ("verbose", "False", "0"): "a number, as elsewhere; a progress bar on standard error, nothing "
     "on standard output",

@@ -1,4 +1,4 @@
-"""From a table to a report: all families compared, the winner tuned, tested and written up."""
+"""From a table to a report: compare all families, tune and test the best one, save a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ console = Console(width=100, highlight=False)
 
 
 def show(what: str, *command: str) -> None:
-    """Run a command as a person would type it."""
+    """Print a command and run it."""
     console.rule(what)
     console.print(f"$ margrove {' '.join(command)}", style="bold")
     try:
@@ -35,27 +35,27 @@ def main() -> None:
     BUILD.mkdir(exist_ok=True)
     report, model, answers = (str(BUILD / f"{DATA}.{end}") for end in ("html", "margrove", "csv"))
     show(
-        "All families are compared, the winner is tuned, tested and written up",
+        "All families are compared; the best one is tuned, tested and reported",
         "report", "--data", DATA, "-o", report, "--force",
     )  # fmt: skip
     show(
-        "One of them becomes a file",
+        "A forest is fitted and saved",
         "fit", "--data", DATA, "--learner", "forest", "-o", model, "--force", "--quiet",
     )  # fmt: skip
     show(
-        "The file answers for other tables",
+        "The model file predicts for other tables",
         "predict", model, "--data", DATA, "-o", answers, "--force",
     )  # fmt: skip
     show(
-        "and says why",
+        "A prediction is explained",
         "explain", model, "--data", DATA, "--row", "0", "--top", "5", "--quiet",
     )  # fmt: skip
     console.print(
         Panel(
-            f"Open [bold]{report}[/bold] in a browser: the whole story on one page.\n"
+            f"Open [bold]{report}[/bold] in a browser: all results on one page.\n"
             f"The model is {model}, its predictions are {answers}.\n"
             "Your own table: [bold]margrove report FILE.csv --target COLUMN[/bold]",
-            title=f"That was the demo, in {time.perf_counter() - start:.0f} s",
+            title=f"The demo took {time.perf_counter() - start:.0f} s",
             expand=False,
         )
     )

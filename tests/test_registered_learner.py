@@ -117,7 +117,7 @@ def test_it_is_in_every_list(module) -> None:
     told = OFFERS["NearestMeans"].as_dict()
     assert (told["title"], told["task"]) == ("Nearest means", "classification")
     assert [own["name"] for own in told["parameters"]] == ["shrink"]
-    assert OFFERS["NearestMeans"].made({"shrink": 0.5}, 0).shrink == 0.5
+    assert OFFERS["NearestMeans"].new_estimator({"shrink": 0.5}, 0).shrink == 0.5
 
 
 def test_it_is_tuned_by_its_grid(module) -> None:

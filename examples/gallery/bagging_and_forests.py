@@ -2,8 +2,8 @@
 Bagging and random forests
 ==========================
 
-Grow a tree on each of many bootstrap samples and let them vote. Each tree need not be great,
-just okay. This page shows why it helps, why trees should differ, and what a forest knows about
+Grow a tree on each of many bootstrap samples and let them vote. Single trees need not be
+very good. This page shows why this helps, why trees should differ, and what a forest reports about
 itself.
 """
 
@@ -77,8 +77,8 @@ for name, max_features in (
     )
 
 # %%
-# A test set for nothing
-# ----------------------
+# A test set without extra rows
+# -----------------------------
 # Every tree left out 37 % of the rows. For each row the trees that have not seen it are a forest
 # of their own, so that the error is estimated without a test set, tree by tree. More trees never
 # hurt; they just stop helping.
@@ -105,7 +105,7 @@ print(f"a single estimate is off by {np.abs(estimated - true).mean():.1%}, typic
 # What matters
 # ------------
 # Exchange the values of a feature among the out-of-bag rows: by how much more do the trees err?
-# The ends of a waveform are noise, and the forest knows.
+# The ends of a waveform are noise, and their importances are near zero.
 
 found = margrove.oob_importances(forest, X, y, random_state=0)
 _, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
@@ -126,8 +126,7 @@ unsure = X_new[small.predict_proba(X_new).max(axis=1).argmin()]  # the hardest o
 margrove.plot.member_votes(small, unsure, ax=ax)
 
 # %%
-# For numbers a forest says how sure it is: intervals from out-of-bag errors cover what they
-# promise.
+# For regression a forest gives intervals: those from out-of-bag errors have the given coverage.
 
 rng = np.random.default_rng(0)
 x = rng.uniform(0, 10, (2000, 1))

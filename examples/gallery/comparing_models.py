@@ -2,8 +2,8 @@
 Comparing models honestly
 =========================
 
-One model scores 96 %, another 95 %. Is the first better, or luckier? This page gives all models
-the same folds, tests the differences as folds require, and shows how a careless test finds
+One model scores 96 %, another 95 %. Is the first better, or is it chance? This page gives all
+models the same folds, tests the differences as folds require, and shows how a careless test finds
 differences that are not there.
 """
 
@@ -20,8 +20,8 @@ from margrove.datasets import load_breast_cancer
 # %%
 # Four families on one table
 # --------------------------
-# Machines measure distances and want scaled features. The scaler is part of the model, so that it
-# is fitted in each fold anew and learns nothing of the rows held out.
+# Machines measure distances and need scaled features. The scaler is part of the model, so that it
+# is fitted separately in each fold and does not see the held-out rows.
 
 X, y = load_breast_cancer(return_X_y=True)
 models = {
@@ -37,14 +37,14 @@ for one in comparison.models:
     print(f"{one.name:15s} {one.score:.4f}")
 
 # %%
-# What can be said, in words:
+# The result in sentences:
 
 for sentence in comparison.sentences:
     print("-", sentence)
 
 # %%
-# Differences to the best, with their intervals. What reaches across zero may be chance; "do not
-# differ at this sample size" is not "are equally good".
+# Differences to the best, with their intervals. If an interval contains zero, the difference may be
+# chance; "do not differ at this sample size" is not "are equally good".
 
 _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 margrove.plot.compared_models(comparison, what="differences", ax=ax)
@@ -53,9 +53,9 @@ margrove.plot.compared_models(comparison, what="differences", ax=ax)
 # Why not a plain t-test
 # ----------------------
 # Folds share most of their training rows, and repeating cross-validation tests the same rows
-# again. Scores of folds are not independent, and a test that believes they are gets ever surer.
-# Here are two rules of thumb, each of which sees one of two equally useful features, and asks
-# whether it is above the middle between the classes. Neither is better, by construction.
+# again. Scores of folds are not independent, and a test that assumes it finds more and more false
+# differences. Here are two simple rules, each of which uses one of two equally useful features: is
+# it above the middle between the classes? Neither is better, by construction.
 
 
 def share_right(x, y, train, test):
@@ -91,8 +91,8 @@ print(
 # %%
 # Is 0.9 right nine times of ten?
 # -------------------------------
-# A classifier can rank well and still be wrong about how sure it is. Reliability compares
-# probabilities with how often they come true.
+# A classifier can rank rows well and still give wrong probabilities. Reliability compares
+# probabilities with observed frequencies.
 
 test = np.arange(len(y)) % 2 == 0
 forest = RandomForestClassifier(200, random_state=0).fit(X[~test], y[~test])

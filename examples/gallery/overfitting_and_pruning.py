@@ -2,7 +2,7 @@
 Overfitting and pruning
 =======================
 
-A tree without limits knows its rows by heart, noise included. This page shows how that looks,
+A tree without limits memorises its rows, noise included. This page shows how that looks,
 and two ways back: rows held out decide which branches go, or a price on leaves does.
 """
 
@@ -62,8 +62,8 @@ for panel, model, title in zip(axes, (grown, pruned), ("grown", "pruned"), stric
     panel.set_title(f"{title}: {model.get_n_leaves()} leaves")
 
 # %%
-# Stopping early asks the same questions from above, and is cheaper and more short-sighted: a node
-# that gains nothing may have children that gain all.
+# Stopping early is cheaper, but cannot see later splits: a node that gains nothing may have
+# children that gain much.
 
 for name, limit in (("max_depth", 3), ("min_samples_leaf", 20), ("significance", 0.01)):
     model = DecisionTreeClassifier(**{name: limit}).fit(X, y)
@@ -73,5 +73,5 @@ for name, limit in (("max_depth", 3), ("min_samples_leaf", 20), ("significance",
     )
 
 # %%
-# A single tree is easy to read and easy to upset. :doc:`Many trees <bagging_and_forests>` are
-# steadier.
+# A single tree is easy to read, but varies much with its data. :doc:`Many trees
+# <bagging_and_forests>` are more stable.

@@ -39,7 +39,7 @@ margrove.plot.loss_functions(["zero_one", "perceptron", "hinge", "logistic"], ax
 #         if y (w.x + b) <= 0:  w = w + y x,  b = b + y
 #
 # (One of the slides writes "< 0". With w = 0 at the start that would never move.) Two clouds that
-# can be separated will do for a start; ``watch`` tells of every mistake while the fit runs.
+# can be separated are a good start; ``watch`` reports every mistake while the fit runs.
 
 clouds = make_separable_clouds(60)
 X, y = clouds.data, clouds.target

@@ -58,8 +58,8 @@ print(
 # %%
 # What C trades
 # -------------
-# A large C hates slack: the margin narrows until few points are inside. A small one likes a wide
-# margin and lets many points be in it. (One lecture calls the price lambda; in the others lambda
+# With a large C the margin narrows until few points are inside. With a small C it is wide, with
+# many points inside. (One lecture calls the price lambda; in the others lambda
 # is 1 / C.)
 
 _, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")

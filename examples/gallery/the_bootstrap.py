@@ -44,15 +44,14 @@ print(f"standard error by the bootstrap {result.standard_error:.3f}, in truth {t
 # What a sample leaves out
 # ------------------------
 # A row is not drawn in any of n draws with probability (1 - 1/n)^n, which is about 1/e = 37 %.
-# These out-of-bag rows are a test set that costs nothing.
+# These out-of-bag rows are a test set without extra data.
 
 for n in (10, 100, 10_000):
     print(f"n = {n:6d}: {(1 - 1 / n) ** n:.4f} of the rows are left out")
 
 # %%
-# A tree that knows its rows by heart makes no mistake on them. Rows that were left out tell the
-# truth, or a little less, since each tree saw only 63 % of the rows; the .632+ estimate corrects
-# for that.
+# A tree that has memorised its rows makes no mistake on them. The error on rows that were left out
+# is a little too high, since each tree saw only 63 % of the rows; the .632+ estimate corrects this.
 
 X, y = load_breast_cancer(return_X_y=True)
 error = margrove.bootstrap_error(DecisionTreeClassifier(), X, y, n_resamples=50, random_state=0)

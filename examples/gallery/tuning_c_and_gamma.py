@@ -36,7 +36,7 @@ print(
 )
 
 # %%
-# Good settings lie along a ridge: a smoother kernel wants a higher price of slack. At the top
+# Good settings lie along a ridge: a smoother kernel needs a larger C. At the top
 # every point is an island, at the lower left everything is one class.
 #
 # The simplest of the good ones
@@ -73,7 +73,7 @@ for estimator in (
     )
 
 # %%
-# It says what it did and why:
+# It reports what it did and why:
 
 tuned = margrove.autotune(DecisionTreeClassifier(), X, y, random_state=0)
 for sentence in tuned.tuning_.explanation:
@@ -85,8 +85,8 @@ margrove.plot.tuning_curve(tuned, ax=ax)
 # The best of many is too good to be true
 # ---------------------------------------
 # A coin has no best settings. The best cell of a hundred still looks better than a coin, because
-# it was chosen for looking so. For an honest figure, judge the whole search on rows it was not
-# given.
+# it was chosen for its score. For an unbiased score, test the whole search on rows that it has not
+# seen.
 
 coins = np.random.default_rng(0).integers(0, 2, 200)
 fooled = SVCCV().fit(X, coins)

@@ -106,7 +106,7 @@ def test_a_worker_that_is_stopped_counts_as_lost(client3):
     with new_group(client3, partitions, heartbeat_timeout=1.0) as group:
         worker = group.workers[2]
         pid = client3.run(os.getpid, workers=[worker])[worker]
-        lost = pytest.raises(WorkerLost, match=f"{worker}.* nothing was heard of it")
+        lost = pytest.raises(WorkerLost, match=f"{worker}.* nothing was received from it")
         with stopped(pid), lost:
             group.call("whole_sum")
 

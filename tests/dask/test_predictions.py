@@ -86,7 +86,7 @@ def test_dataframes_give_frames_with_the_same_index(data, name):
             continue
         wanted = getattr(model, method)(frame)
         if wanted.ndim > 2:
-            with pytest.raises(InvalidDataError, match=r"which a dataframe does not hold"):
+            with pytest.raises(InvalidDataError, match=r"which a dataframe cannot contain"):
                 getattr(predictions, method)(model, lazy)
             continue
         answer = getattr(predictions, method)(model, lazy)
@@ -197,5 +197,5 @@ def test_errors_say_what_is_wrong(data):
         predictions.decision_function(margrove.SVC(), lazy)
     with pytest.raises(AttributeError, match="predict_proba"):
         predictions.predict_proba(margrove.LinearSVC().fit(X, y), lazy)
-    with pytest.raises(InvalidDataError, match=r"cannot take rows like those of X.*2 features"):
+    with pytest.raises(InvalidDataError, match=r"does not accept rows like those of X.*2 features"):
         predictions.decision_function(margrove.SVC().fit(X, y), lazy[:, :2])

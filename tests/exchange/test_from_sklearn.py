@@ -23,7 +23,7 @@ from tests.exchange.sklearn_models import CODED, LABELS, MODELS, PLACED, linear_
 import margrove
 from margrove import facts, from_sklearn
 from margrove.exceptions import ConversionError, DataWarning, UnsavableModelError
-from margrove.exchange.scikit_learn.float32_thresholds import float64_thresholds
+from margrove.exchange.scikit_learn.trees import float64_thresholds
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 DIABETES, PROGRESSION = load_diabetes(return_X_y=True)

@@ -182,7 +182,7 @@ def test_their_modules_take_replaced_names_only_where_we_know() -> None:
             is_from = isinstance(node, ast.ImportFrom) and node.module in PUBLIC_HOMES.values()
             if is_from and {alias.name for alias in node.names} & set(PUBLIC_HOMES):
                 takers.add(module)
-    known = {name for name in sys.modules if name.startswith(patching._TAKERS)}
+    known = {name for name in sys.modules if name.startswith(patching._IMPORTERS)}
     assert takers <= known | set(PUBLIC_HOMES.values())
 
 

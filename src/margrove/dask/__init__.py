@@ -1,25 +1,24 @@
-"""The learners on a Dask cluster: tables that fit no single machine, and the same models.
+"""The learners on a Dask cluster, for tables that are too large for one machine.
 
 Each class here has the name, the parameters and the fitted attributes of the one in `margrove`.
-What is fitted on Dask collections is, bit for bit, what one machine with all rows would have
-fitted; `to_local()` gives the ordinary estimator, and `margrove.save` writes it.
+Forests, boosting and bagging of Dask collections are, bit for bit, those of one machine with all
+rows. `to_local()` returns the ordinary estimator, and `margrove.save` writes it.
 
 Public names are imported when they are first used; importing this module does not import Dask.
 
-adaboost            adaBoost on a Dask cluster
-bagging             bagging on a Dask cluster: one worker gets all rows
+adaboost            AdaBoost: one worker gets all rows
+bagging             bagging: one worker gets all rows
 boosting/           histogram gradient boosting on a cluster
 cluster/            a Dask cluster: its client and workers
 cluster_estimator   what all estimators on a cluster share
-collective/         workers that compute together: one call of a method, on the rows of all of
-                    them
+collective/         worker groups: one call of a method on the rows of all workers
 forest/             forests on a cluster: each worker holds the whole table as codes
 linear/             linear machines on a cluster
 partitions/         tables on a cluster: Dask collections as checked partitions that lie on the
                     workers
-predictions         answers of any fitted model to Dask collections: lazily, partition by
-                    partition
-single_worker       fits on one worker with all rows, for learners whose steps follow one another
+predictions         lazy predictions of any fitted model, partition by partition
+registrations       kernels, criteria and losses of the user, on the workers
+single_worker       fits on one worker with all rows, for sequential learners
 """
 
 from __future__ import annotations

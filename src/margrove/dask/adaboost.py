@@ -1,4 +1,4 @@
-"""AdaBoost on a Dask cluster: rounds follow one another, so one worker boosts all rows."""
+"""AdaBoost on a Dask cluster: rounds are sequential, so one worker gets all rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]
 class AdaBoostClassifier(SingleWorkerEstimator, classifier.AdaBoostClassifier):
     """`margrove.AdaBoostClassifier` on Dask collections.
 
-    A worker that has room for it gets all rows and boosts as one machine would; callbacks and
-    `margrove.watch` do not hear of single rounds. The model is, bit for bit, the local one, whoever
-    is lost on the way. Parameters and attributes are those of `margrove.AdaBoostClassifier`.
+    A worker with enough memory gets all rows and fits as one machine would; callbacks and
+    `margrove.watch` do not get single rounds. The model is, bit for bit, the local one, even if
+    workers are lost. Parameters and attributes are those of `margrove.AdaBoostClassifier`.
 
     Examples
     --------

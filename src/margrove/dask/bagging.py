@@ -11,7 +11,7 @@ __all__ = ["BaggingClassifier", "BaggingRegressor"]
 class BaggingClassifier(SingleWorkerEstimator, bagging.BaggingClassifier):
     """`margrove.BaggingClassifier` on Dask collections: one worker gets all rows.
 
-    For trees, `RandomForestClassifier(max_features=None)` is the same idea and uses all workers.
+    For trees, `RandomForestClassifier(max_features=None)` is also bagging, and uses all workers.
     """
 
     _kernels = "bags"

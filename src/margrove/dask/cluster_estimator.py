@@ -1,4 +1,4 @@
-"""What all estimators on a cluster share: they are the local ones, and take Dask collections."""
+"""The mixin of all estimators on a cluster: local estimators that take Dask collections."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _LAZY = (
 class ClusterEstimator:
     """Mixin, the first base of an estimator whose second base is the local class.
 
-    A subclass has `_fit_on_cluster`, and no `__init__`, so that its parameters are those of the
-    local class. Whatever the local `fit` would commit, that has to commit.
+    A subclass defines `_fit_on_cluster`, and no `__init__`, so that its parameters are those of the
+    local class. `_fit_on_cluster` commits the attributes that the local `fit` would commit.
     """
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -47,7 +47,7 @@ class ClusterEstimator:
         Returns
         -------
         estimator
-            It knows nothing of Dask, and shares the arrays of this one.
+            It does not depend on Dask, and shares the arrays of this one.
         """
         local = self.local_class()(**self.get_params(deep=False))  # type: ignore[attr-defined]
         vars(local).update(vars(self))
@@ -56,7 +56,7 @@ class ClusterEstimator:
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None, **others: Any
     ) -> Self:
-        """Learn from Dask collections, on their cluster; from anything else, as the local class.
+        """Fit to Dask collections on their cluster; to anything else as the local class does.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class ClusterEstimator:
         client : distributed.Client, optional
             By default the current one.
         **others
-            What else the local `fit` takes.
+            Further arguments of the local `fit`.
 
         Returns
         -------
@@ -88,7 +88,7 @@ class ClusterEstimator:
 
 
 def _lazily(cls: Any, name: str) -> Any:
-    """A method that leaves Dask collections to `predictions` and the rest to the local class."""
+    """A method that passes Dask collections to `predictions`, other tables to the local class."""
     local = getattr(cls.local_class(), name)
 
     @wraps(local)
@@ -100,7 +100,7 @@ def _lazily(cls: Any, name: str) -> Any:
         return getattr(super(cls, self), name)(X, *arguments, **settings)
 
     def has_it(self: Any) -> bool:
-        getattr(super(cls, self), name)  # its own error says why not
+        getattr(super(cls, self), name)  # its error says why it is not there
         return True
 
     return available_if(has_it)(method)

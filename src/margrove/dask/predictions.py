@@ -1,8 +1,8 @@
-"""Answers of any fitted model to Dask collections: lazily, partition by partition.
+"""Lazy predictions of any fitted model for Dask collections, partition by partition.
 
 Arrays give arrays in the same chunks, known or not; dataframes give series or dataframes with the
-same index. Nothing is computed here but the answer to one made-up row, where a model does not
-say what its answers look like. The model is in the graph once, whatever the number of partitions.
+same index. Only one thing is computed at once: the prediction for one made-up row, if the model
+does not tell its dtype and shape. The model is in the graph once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def predict(model: Any, X: Any) -> Any:
-    """What a fitted model predicts for the rows of a Dask collection.
+    """Predictions of a fitted model for the rows of a Dask collection.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def predict_log_proba(model: Any, X: Any) -> Any:
 
 
 def decision_function(model: Any, X: Any) -> Any:
-    """Scores of the rows, as the model's own `decision_function` gives them.
+    """Scores of the rows, as the `decision_function` of the model returns them.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def apply(model: Any, X: Any) -> Any:
 
 
 def transform(model: Any, X: Any) -> Any:
-    """The rows in another form, by a fitted transformer.
+    """The rows, transformed by a fitted transformer.
 
     Parameters
     ----------
@@ -212,16 +212,16 @@ def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     return float(measure(truth, np.asarray(predicted), sample_weight=weight))
 
 
-# -- how --
+# -- the task graph --
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the answers to some rows look like.
+    """The form of the predictions.
 
-    dtype     of each
-    shape     of the answer to one row; () for a number or a label
-    columns   names of those in a dataframe
+    dtype     their dtype
+    shape     the shape of the prediction for one row; () for a number or a label
+    columns   the names of the columns in a dataframe
     """
 
     dtype: np.dtype
@@ -229,7 +229,7 @@ class _Answer:
     columns: tuple[Any, ...] | None = None
 
     def nothing(self) -> np.ndarray:
-        """The answer to no rows."""
+        """The predictions for no rows."""
         return np.empty((0, *self.shape), dtype=self.dtype)
 
 
@@ -241,7 +241,7 @@ def _lazily(model: Any, method: str, X: Any) -> Any:
         )
     model = _on_one_thread(model.to_local() if hasattr(type(model), "to_local") else model)
     if not hasattr(model, method):
-        getattr(model, method)  # its own error says why not
+        getattr(model, method)  # its error says why it is not there
     answer = _answer_like(model, method, X)
     name = f"{type(model).__name__}-{uuid.uuid4().hex}"
     shared = delayed(model, name=name, pure=True)
@@ -268,7 +268,7 @@ def _lazily(model: Any, method: str, X: Any) -> Any:
 
 
 def _on_one_thread(model: Any) -> Any:
-    """The same model; partitions are answered side by side already."""
+    """The model with n_jobs=1, because partitions are predicted in parallel already."""
     if getattr(model, "n_jobs", None) in (None, 1):
         return model
     model = copy.copy(model)
@@ -296,13 +296,13 @@ def _framed(values: np.ndarray, index: Any, answer: _Answer, method: str) -> Any
         return pd.Series(values, index=index, name=method)
     if len(answer.shape) > 1:
         raise InvalidDataError(
-            f"{method} gives a table of {answer.shape} for each row, which a dataframe does not "
-            "hold. Use X.to_dask_array()."
+            f"{method} returns an array of shape {answer.shape} for each row, which a dataframe "
+            "cannot contain. Use X.to_dask_array()."
         )
     return pd.DataFrame(values, index=index, columns=list(answer.columns or range(*answer.shape)))
 
 
-# -- what answers look like --
+# -- the form of predictions --
 
 
 def _answer_like(model: Any, method: str, X: Any) -> _Answer:
@@ -312,14 +312,14 @@ def _answer_like(model: Any, method: str, X: Any) -> _Answer:
     if classes is not None and method in ("predict_proba", "predict_log_proba"):
         return _Answer(np.dtype(np.float64), (len(classes),), tuple(classes.tolist()))
     try:
-        with warnings.catch_warnings():  # of labels that nobody has seen
+        with warnings.catch_warnings():  # of unknown labels
             warnings.simplefilter("ignore")
             found = getattr(model, method)(_made_up_row(X))
     except NotFittedError:
         raise
     except (ValueError, TypeError) as error:
         raise InvalidDataError(
-            f"{type(model).__name__}.{method} cannot take rows like those of X: {error}"
+            f"{type(model).__name__}.{method} does not accept rows like those of X: {error}"
         ) from error
     columns = getattr(found, "columns", None)
     found = found if sp.issparse(found) else np.asarray(found)
@@ -330,7 +330,7 @@ def _answer_like(model: Any, method: str, X: Any) -> _Answer:
 
 
 def _classes(model: Any) -> np.ndarray | None:
-    """Class labels, of one output; of a model that has none, or is not fitted, None."""
+    """The class labels of a model with one output; None if it has none."""
     try:
         classes = getattr(model, "classes_", None)
     except NotFittedError:

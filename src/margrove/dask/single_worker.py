@@ -1,8 +1,7 @@
-"""Fits on one worker with all rows, for learners whose steps follow one another.
+"""Fits on one worker with all rows, for sequential learners.
 
-The rows are put together on a worker that has room for them, and the ordinary estimator is fitted
-there, so the model is the local one. Nothing of it depends on where that is: if the worker is
-lost, another one begins again.
+A worker with enough memory gets all rows, and fits the ordinary estimator, so the model is the
+local one. It does not depend on the worker: if the worker is lost, another one starts again.
 """
 
 from __future__ import annotations
@@ -29,12 +28,19 @@ from margrove.dask.cluster import (
 )
 from margrove.dask.cluster_estimator import ClusterEstimator
 from margrove.dask.partitions import Partitions, is_collection, loaded, partitions_of
+from margrove.dask.registrations import (
+    Registration,
+    pickled,
+    register_on_worker,
+    registrations_of,
+    unpickled,
+)
 from margrove.exceptions import ClusterError
 
 __all__ = ["SingleWorkerEstimator", "join_rows"]
 
-_CHECK_SECONDS = 2.0  # seconds
-_COPIES = 3.0  # of the rows: as they arrive, put together, and as tables of the learner
+_CHECK_SECONDS = 2.0
+_COPIES = 3.0  # of the rows in memory: as they arrive, joined, and as tables of the learner
 
 
 class SingleWorkerEstimator(ClusterEstimator):
@@ -50,7 +56,7 @@ class SingleWorkerEstimator(ClusterEstimator):
         self._fit_partitions(partitions, client, **others)
 
     def _fit_partitions(self, partitions: Partitions, client: Any, **others: Any) -> None:
-        """All of them on one worker."""
+        """Fit to all partitions on one worker."""
         validation, rest = _validation_partitions(others, client, self)
         with_retries(lambda workers: warm_kernels(client, workers, self._kernels), client)
         given = {
@@ -59,21 +65,23 @@ class SingleWorkerEstimator(ClusterEstimator):
             "sample_weight": partitions.weight,
             **validation,
         }
-        model, needed = self._as_sent(), _needed_bytes(client, partitions)
+        local, needed = self._as_sent(), _needed_bytes(client, partitions)
+        model, registrations = pickled(local), registrations_of(local)
 
         def attempt(workers: list[str]) -> _Found:
-            roomy = _roomy_workers(client, workers, partitions.n_rows, needed)
+            able = _workers_with_memory(client, workers, partitions.n_rows, needed)
             task = client.submit(
-                _fit_whole,
+                _fit_all_rows,
                 model,
+                registrations,
                 given,
                 rest,
-                workers=roomy,
+                workers=able,
                 allow_other_workers=False,
                 pure=False,
             )
             try:
-                return _result(client, task, roomy)
+                return _result(client, task, able)
             finally:
                 task.cancel()
 
@@ -83,7 +91,7 @@ class SingleWorkerEstimator(ClusterEstimator):
         self._commit(found.attributes)  # type: ignore[attr-defined]
 
     def _as_sent(self) -> Any:
-        """The local estimator; a generator of random numbers is asked here, so that it goes on."""
+        """The local estimator; a random generator becomes a seed, so that it advances here."""
         local = self.to_local()
         is_generator = isinstance(local.random_state, (np.random.Generator, np.random.RandomState))
         is_first = getattr(local, "early_stopping", False) != "cv" and not local.warm_start
@@ -101,7 +109,7 @@ class _Found:
 def _validation_partitions(
     others: dict[str, Any], client: Any, estimator: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Rows to look at: as futures, where they are on the cluster, and what else there is."""
+    """Validation rows of the cluster as futures, and the other arguments of `fit`."""
     X_val = others.get("X_val")
     if X_val is None or not is_collection(X_val):
         return {}, others
@@ -116,26 +124,26 @@ def _needed_bytes(client: Any, partitions: Partitions) -> float:
     return _COPIES * float(sum(gathered(client, partitions.map(_n_bytes))))
 
 
-def _roomy_workers(client: Any, workers: list[str], n_rows: int, needed: float) -> list[str]:
-    """Workers that can hold all rows; an error if there are none."""
+def _workers_with_memory(client: Any, workers: list[str], n_rows: int, needed: float) -> list[str]:
+    """Workers with memory for all rows; an error if there are none."""
     known = client.scheduler_info(n_workers=-1)["workers"]
     limits = {
         address: float(known.get(address, {}).get("memory_limit") or 0) for address in workers
     }
-    roomy = [worker for worker, limit in limits.items() if not limit or limit >= needed]
-    if not roomy:
+    able = [worker for worker, limit in limits.items() if not limit or limit >= needed]
+    if not able:
         raise ClusterError(
             f"This learner needs all {n_rows} rows on one worker, about "
-            f"{readable_bytes(needed)}, and the largest may use "
+            f"{readable_bytes(needed)}, and the largest worker may use "
             f"{readable_bytes(max(limits.values()))}. Use a worker with more memory, fewer "
-            "columns or float32; HistGradientBoostingClassifier and -Regressor leave the rows "
-            "where they are."
+            "columns or float32; or HistGradientBoostingClassifier or -Regressor, which do not "
+            "need all rows on one worker."
         )
-    return roomy
+    return able
 
 
 def _result(client: Any, task: Any, workers: list[str]) -> _Found:
-    """Wait for the task as long as one of its workers is there."""
+    """Wait for the task while one of its workers is alive."""
     while not task.done():
         with contextlib.suppress(TimeoutError):
             distributed.wait([task], timeout=_CHECK_SECONDS)
@@ -157,31 +165,38 @@ def _n_bytes(partition: Any) -> int:
 # -- on the worker --
 
 
-class _Unwanted:
-    """For `watch`: set once the task is cancelled."""
+class _TaskCancelled:
+    """An event for `watch` that is set when the task is cancelled."""
 
     @staticmethod
     def is_set() -> bool:
         return not is_wanted()
 
 
-def _fit_whole(model: Any, given: dict[str, list[Any] | None], rest: dict[str, Any]) -> _Found:
-    """Fit the local estimator; what it has learnt, and what it had to say."""
+def _fit_all_rows(
+    content: bytes,
+    registrations: list[Registration],
+    given: dict[str, list[Any] | None],
+    rest: dict[str, Any],
+) -> _Found:
+    """Fit the pickled local estimator; returns its fitted attributes and its warnings."""
+    register_on_worker(registrations)
+    model = unpickled(content, "the estimator")
     everything = {
         name: join_rows(partitions) for name, partitions in given.items() if partitions is not None
     }
     X, y = everything.pop("X"), everything.pop("y", None)
     if model.n_jobs is None:
         model.n_jobs = threads_of_worker()
-    with warnings.catch_warnings(record=True) as said, watch(cancel=_Unwanted()):
+    with warnings.catch_warnings(record=True) as caught, watch(cancel=_TaskCancelled()):
         warnings.simplefilter("always")
         model.fit(X, y, **everything, **rest)
     attributes = {name: vars(model)[name] for name in model._committed}
-    return _Found(attributes, [(str(warning.message), warning.category) for warning in said])
+    return _Found(attributes, [(str(warning.message), warning.category) for warning in caught])
 
 
 def join_rows(partitions: list[Any]) -> Any:
-    """One table, or vector, of partitions in their order; those without rows have no say."""
+    """One table or vector of partitions in their order; empty ones do not affect its type."""
     filled = [loaded(partition) for partition in partitions if partition.shape[0]] or [
         loaded(partitions[0])
     ]
@@ -195,13 +210,13 @@ def join_rows(partitions: list[Any]) -> Any:
 
 
 def _joined_frames(frames: list[Any]) -> Any:
-    """Columns of categories stay what they are, also where partitions have different ones."""
+    """Frames one after the other; categorical columns stay categorical."""
     import pandas as pd  # type: ignore[import-untyped]
 
     joint = pd.concat(frames, ignore_index=True)
     for position in range(joint.shape[1]):
         columns = [frame.iloc[:, position] for frame in frames]
         if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
-            whole = pd.api.types.union_categoricals(columns, ignore_order=True)
-            joint.isetitem(position, pd.Series(whole, index=joint.index))
+            union = pd.api.types.union_categoricals(columns, ignore_order=True)
+            joint.isetitem(position, pd.Series(union, index=joint.index))
     return joint

@@ -1,5 +1,5 @@
 """Model files, and conversion from and to scikit-learn.
 
-model_file/     models in files: an archive of plain values, and a table of what may be in it
-scikit_learn/   fitted models both ways between scikit-learn and margrove
+model_file/     models in files: archives of plain values, and a table of what they may contain
+scikit_learn/   conversion of fitted models from and to scikit-learn
 """

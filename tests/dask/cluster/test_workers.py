@@ -64,7 +64,7 @@ def test_workers_are_sorted_and_can_be_restricted(cluster4):
         assert workers_of(cluster4) == workers[3:]
     with (
         dask.config.set({"margrove.workers": ["tcp://10.0.0.1:1"]}),
-        pytest.raises(ClusterError, match=r"None of the workers that margrove\.workers names"),
+        pytest.raises(ClusterError, match=r"None of the workers in the setting margrove\.workers"),
     ):
         workers_of(cluster4)
 
@@ -126,7 +126,7 @@ def _divide(x: int) -> float:
 def test_cancelled_work_is_a_named_error(cluster4):
     future: Future = cluster4.submit(time.sleep, 0.3, pure=False)
     cluster4.cancel([future])
-    with pytest.raises(ClusterError, match="has dropped work of this fit"):
+    with pytest.raises(ClusterError, match="has cancelled tasks of this fit"):
         gathered(cluster4, [future])
 
 

@@ -223,7 +223,7 @@ def test_a_channel_that_is_silent_is_lost(pair):
     ends, inboxes = pair
     ends[1].start()
     who, message = inboxes[1].get(timeout=PATIENCE)
-    assert (who, message.reason) == (0, "nothing was heard of it for 0 seconds")
+    assert (who, message.reason) == (0, "nothing was received from it for 0 seconds")
 
 
 def test_heartbeats_keep_a_channel(pair):
@@ -260,7 +260,7 @@ def test_an_absurd_number_of_buffers_loses_the_channel(pair):
     ends, inboxes = pair
     ends[1].start()
     ends[0]._connection.sendall(channels._COUNT.pack(2**60))
-    assert "no known form" in inboxes[1].get(timeout=PATIENCE)[1].reason
+    assert "unknown format" in inboxes[1].get(timeout=PATIENCE)[1].reason
 
 
 def test_a_host_that_is_not_ours_is_listened_for_everywhere():

@@ -8,6 +8,7 @@ from tests.studio.content.scene_cases import require_sendable
 
 import margrove
 from margrove.grove.criteria import CRITERIA
+from margrove.studio.content import StudioError
 from margrove.studio.content.lectures import (
     LECTURE_TABLES,
     answer_bootstrap,
@@ -16,7 +17,6 @@ from margrove.studio.content.lectures import (
     impurities_at,
     lecture_table,
 )
-from margrove.studio.content.scenes import StudioError
 
 VALUES = [3.0, 4.5, 2.0, 9.5, 5.0, 3.5, 6.0, 2.5, 4.0, 7.5]
 

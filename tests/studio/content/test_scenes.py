@@ -55,7 +55,7 @@ for _ in range(900):
         ({"x": [[0.0, 1.0]], "y": [-1]}, "classes 0 to 3"),
         ({"x": [[0.0, 1.0]], "y": [0.5]}, "classes 0 to 3"),
         ({"x": [[0.0, 1.0]] * (MAX_POINTS + 1), "y": [0] * (MAX_POINTS + 1)}, "at most 20,000"),
-        ({"testShare": 0.7}, "between 0 and 0.5"),
+        ({"testShare": 0.7}, "from 0 to 0.5"),
         ({"testShare": "a"}, "testShare must be a number"),
         ({"seed": -1}, "seed"),
         ({"seed": 1.5}, "whole"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.studio.content.scene_cases import GRID, given, require_sendable
 
-from margrove.studio.content.scenes import StudioError
+from margrove.studio.content import StudioError
 from margrove.studio.worker.answers import ANSWERS
 from margrove.studio.worker.worker_main import Job
 

@@ -270,7 +270,7 @@ def test_machines_are_shown_for_two_classes(kind):
 @pytest.mark.parametrize("kind", ["perceptron", "smo", "hull", "subgradient"])
 def test_machines_are_shown_for_few_points(kind):
     name = STEPS[kind].learners[0]
-    with pytest.raises(StudioError, match="take fewer points"):
+    with pytest.raises(StudioError, match="Use fewer points"):
         steps_of(kind, scene("gaussians", name, size=6000))
 
 

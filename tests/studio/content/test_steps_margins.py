@@ -11,7 +11,7 @@ from tests.studio.content.scene_cases import GRID, scene
 import margrove
 from margrove.margin.solvers.dual.hull import HullStep
 from margrove.margin.solvers.dual.primal_sgd import SubgradientStep
-from margrove.studio.content.scenes import StudioError
+from margrove.studio.content import StudioError
 from margrove.studio.pictures import cells_of
 from margrove.studio.steps import MOST_STEPS, step_of, steps_of
 from margrove.studio.steps.margin.hull import nearest_points

@@ -166,7 +166,7 @@ def test_pruning_starts_from_the_whole_tree():
     start = step_of("pruning", priced, 0, GRID)
     np.testing.assert_array_equal(winners(start), winners(step_of("pruning", whole, 0, GRID)))
     texts = [own["text"] for own in steps_of("pruning", priced)["steps"]]
-    (named,) = (k for k, text in enumerate(texts, start=1) if "the price that is set" in text)
+    (named,) = (k for k, text in enumerate(texts, start=1) if "the chosen price" in text)
     model = priced.estimator().fit(*priced.training())
     assert steps_of("pruning", priced)["steps"][named - 1]["figures"]["leaves"] == (
         model.get_n_leaves()

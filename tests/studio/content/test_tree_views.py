@@ -10,7 +10,7 @@ from tests.studio.content.scene_cases import given, require_sendable, scene
 from tests.workbench.report.payloads import payloads
 
 from margrove import DecisionTreeClassifier, read_tree
-from margrove.studio.content.scenes import StudioError
+from margrove.studio.content import StudioError
 from margrove.studio.content.tree_views import answer_follow, answer_tree, tree_of
 from margrove.studio.pictures import fitted
 

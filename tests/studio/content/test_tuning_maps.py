@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from tests.studio.content.scene_cases import require_sendable, scene
 
 from margrove import SVC
-from margrove.studio.content.scenes import StudioError
+from margrove.studio.content import StudioError
 from margrove.studio.content.tuning_maps import map_of
 
 

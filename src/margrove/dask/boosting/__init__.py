@@ -2,15 +2,15 @@
 
 estimators         HistGradientBoostingClassifier, HistGradientBoostingRegressor
 cluster_table      the partitions of a fit: tasks on them, and worker groups that hold them
-remote_rows        rows that stay on the workers, by number
-bins               what the codes of columns stand for
-bin_refinement     the same for columns with very many values
+remote_rows        numbers of rows that stay on the workers
+bins               the bins of columns, from the values of all partitions
+bin_refinement     the same for columns with very many distinct values
 coded_partitions   partitions as codes
-rounds             rounds of boosting whose rows are on workers
-leader             the client's side of a worker group that boosts
-remote_tree        a tree that grows from sums of all workers
+rounds             rounds of boosting with the rows on workers
+leader             the client's side of a worker group
+remote_tree        a tree that is grown from sums of all workers
 worker_program     the worker's side: sums over its rows
-warmup             a small fit in one process that compiles all kernels of the above
+warmup             a small fit in one process that compiles all of these kernels
 """
 
 import lazy_loader

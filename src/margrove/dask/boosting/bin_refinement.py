@@ -1,8 +1,7 @@
-"""Bins of columns whose distinct values are too many to be brought together: found by refinement.
+"""Bins of columns with too many distinct values to gather them: found by refinement.
 
-See `gradient.hist.bin_refinement`: what the partitions of a table have counted adds up to what the
-table has. Two passes over the rows, as a rule, and some thousand numbers a column from each
-partition.
+See `gradient.hist.bin_refinement`: counts of the partitions add up to those of the table. It
+usually takes two passes over the rows, and a few thousand numbers a column from each partition.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from margrove.ensemble.gradient.hist import (
 
 __all__ = ["refined_columns"]
 
-_COLUMNS_AT_ONCE = 8  # of which workers hold what some partitions say
-_BLOCKS_AT_ONCE = 3  # of such columns: workers count one while we look at another
-_PARTITIONS_AT_ONCE = 8  # whose cells are added up by one task
+_COLUMNS_AT_ONCE = 8  # in a block, of which workers hold the cells of some partitions
+_BLOCKS_AT_ONCE = 3  # workers count one block while the client examines another
+_PARTITIONS_AT_ONCE = 8  # whose cells one task adds up
 
 Intervals = list[tuple[np.ndarray, np.ndarray]]
 
@@ -45,7 +44,7 @@ Intervals = list[tuple[np.ndarray, np.ndarray]]
 def sample_partition(
     partition: Any, rows: PartitionRows, step: int, renumbered: dict[int, np.ndarray]
 ) -> np.ndarray:
-    """Every so many rows."""
+    """Every `step`-th of some rows of a partition, float64."""
     sample = rows.of(partition)[::step]
     X = np.array(sample.toarray() if hasattr(sample, "toarray") else sample, dtype=np.float64)
     for column, numbers in renumbered.items():
@@ -62,7 +61,7 @@ def cells_of_partition(
     last: int,
     splitters: list[np.ndarray],
 ) -> list[Cells]:
-    """What a partition has in the cells of columns first .. last - 1."""
+    """Counts and weights of a partition in the cells of columns first .. last - 1."""
     counters = [
         CellCounter(column_splitters, is_weighted=weight is not None)
         for column_splitters in splitters[first:last]
@@ -79,7 +78,7 @@ def values_of_partition(
     last: int,
     opened: Intervals,
 ) -> list[Cells]:
-    """The values that a partition has in some cells."""
+    """The distinct values of a partition in the cells that are to be opened."""
     finders = [ValueFinder(*intervals, is_weighted=weight is not None) for intervals in opened]
     return _counted(finders, column_tiles(partition, rows, renumbered, first, last), first, weight)
 
@@ -97,7 +96,7 @@ def _counted(
 
 
 def all_cells(pieces: Sequence[list[Cells]]) -> list[Cells]:
-    """Those of several partitions, column by column."""
+    """The cells of several partitions, merged column by column."""
     return [merged_cells(column_cells) for column_cells in zip(*pieces, strict=True)]
 
 
@@ -118,7 +117,7 @@ def intervals_to_open(cells: list[Cells], max_bins: int) -> Intervals:
 
 
 def opened_cells(cells: list[Cells], values: list[Cells], max_bins: int) -> list[Cells]:
-    """The same, with the values of those that were to be opened."""
+    """The cells, with the values of those that were opened."""
     return [
         with_values(column_cells, cells_to_open(column_cells, max_bins), found)
         for column_cells, found in zip(cells, values, strict=True)
@@ -156,10 +155,10 @@ def refined_columns(
     n_categories: np.ndarray,
     max_bins: int,
 ) -> list[ColumnCodes]:
-    """What the codes of all columns stand for; see `columns_of_partitions` for the functions.
+    """The codes of all columns; see `columns_of_partitions` for the functions.
 
-    Cells stay on the workers. Columns come in blocks, some of which are under way at a time: what
-    partitions say of one takes memory there.
+    Cells stay on the workers. Columns are processed in blocks, only some of them at a time, because
+    the cells of a block take memory there.
     """
     step = -(-n_rows // cells_module.N_SPLITTERS)
     sample = np.concatenate(
@@ -186,7 +185,7 @@ def refined_columns(
         return pieces[0]
 
     def refined(block: tuple[int, int]) -> Generator[Any, bool, Any]:
-        """Yields what tells whether there are cells to open, and is sent the answer."""
+        """Yields the future of the cells to open, and is sent whether there are any."""
         cells = submit(
             filled_cells, all_partitions(cells_of_partition, all_cells, block, splitters)
         )
@@ -218,7 +217,7 @@ def refined_columns(
 
 
 def _identity(thing: Any) -> Any:
-    """What many tasks need travels once, and is made again when it is lost."""
+    """A task that makes a future of a value, so that it is sent once and can be recomputed."""
     return thing
 
 

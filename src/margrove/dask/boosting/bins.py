@@ -1,8 +1,8 @@
-"""The codes of columns whose values are spread over many partitions: exactly those of one table.
+"""Bins of columns whose values are in many partitions: exactly those of one table.
 
-Distinct values and their weights are found partition by partition, and put together column by
-column, on whichever worker the scheduler chooses: neither a worker nor the client holds more than a
-block of columns. Weights are whole numbers, so that their sums do not depend on the partitions.
+Distinct values and their weights are found partition by partition and merged column by column, on
+whichever worker the scheduler chooses. Neither a worker nor the client holds more than a block of
+columns. Weights are whole numbers, so that their sums do not depend on the partitions.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ __all__ = [
 ]
 
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
-_CELLS_AT_ONCE = 1 << 18  # of values that are in the cache while they are looked at
-_MOST_TASKS = 4096  # that look for distinct values
-_MOST_SPARSE = 4096  # sparse columns of which it is found out who can share a byte
+_CELLS_AT_ONCE = 1 << 18  # values in a tile, which stays in the processor's cache
+_MOST_TASKS = 4096  # that find distinct values
+_MOST_SPARSE = 4096  # sparse columns up to which it is tested which of them can share a byte
 
 
 @dataclass(frozen=True)
 class ColumnCodes:
-    """What the codes of a column stand for, see `GradientBins`.
+    """The values of the codes of a column, see `GradientBins`.
 
-    omitted     the commonest code where others are rare, -1 elsewhere
-    n_entries   rows that have another one
+    omitted     the most frequent code if others are rare, otherwise -1
+    n_entries   the number of rows with another code
     """
 
     lows: np.ndarray
@@ -74,7 +74,7 @@ class ColumnCodes:
 
 @dataclass(frozen=True)
 class _Distinct:
-    """Distinct values of a column, ascending; rows and weight of each, and rows without."""
+    """Distinct values of a column, ascending; rows and weight of each, and missing rows."""
 
     values: np.ndarray
     rows: np.ndarray
@@ -83,7 +83,7 @@ class _Distinct:
 
 
 def whole_weight_bits(weight: np.ndarray) -> int:
-    """By how many bits weights are moved to become whole, see `gradient.hist.tables`."""
+    """The power of two that turns weights into whole numbers, see `gradient.hist.tables`."""
     return 52 - len(weight).bit_length() - int(np.frexp(float(weight.max()))[1])
 
 
@@ -132,7 +132,7 @@ def distinct_values(
     first: int,
     last: int,
 ) -> list[_Distinct] | None:
-    """Of the columns first .. last - 1 of some rows of a partition; None without rows."""
+    """Distinct values of columns first .. last - 1 in some rows; None if there are no rows."""
     if partition.shape[0] == 0 or (rows.rows is not None and len(rows.rows) == 0):
         return None
     tiles: list[list[np.ndarray]] = [[] for _ in range(first, last)]
@@ -143,15 +143,15 @@ def distinct_values(
         codes, distinct, _ = code_column(np.concatenate(column))
         n = len(distinct)
         counts = np.bincount(codes, minlength=n + 1)
-        heavy = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]
-        found.append(_Distinct(distinct, counts[:n], heavy, int(counts[n])))
+        weights = None if weight is None else np.bincount(codes, weights=weight, minlength=n)[:n]
+        found.append(_Distinct(distinct, counts[:n], weights, int(counts[n])))
     return found
 
 
 def merged_columns(
     pieces: Sequence[list[_Distinct] | None], n_categories: np.ndarray, max_bins: int
 ) -> list[ColumnCodes]:
-    """Put the values of all partitions together, and decide which share a code."""
+    """Merge the values of all partitions, and decide which values share a code."""
     filled = [piece for piece in pieces if piece is not None]
     return [
         _merged([piece[k] for piece in filled], int(n_categories[k]), max_bins)
@@ -160,16 +160,14 @@ def merged_columns(
 
 
 def _merged(pieces: list[_Distinct], n_categories: int, max_bins: int) -> ColumnCodes:
-    together = np.concatenate([piece.values for piece in pieces])
-    codes, values, _ = (
-        code_column(together) if len(together) else (np.empty(0, int), together, False)
-    )
+    joined = np.concatenate([piece.values for piece in pieces])
+    codes, values, _ = code_column(joined) if len(joined) else (np.empty(0, int), joined, False)
     n = len(values)
     rows = np.bincount(codes, weights=np.concatenate([piece.rows for piece in pieces]), minlength=n)
     weight = rows
     if pieces[0].weight is not None:
-        heavy = np.concatenate([piece.weight for piece in pieces if piece.weight is not None])
-        weight = np.bincount(codes, weights=heavy, minlength=n)
+        weights = np.concatenate([piece.weight for piece in pieces if piece.weight is not None])
+        weight = np.bincount(codes, weights=weights, minlength=n)
     n_missing = sum(piece.n_missing for piece in pieces)
     return codes_of_column(values, values, rows, weight, n_missing, n_categories, max_bins)
 
@@ -185,8 +183,8 @@ def codes_of_column(
 ) -> ColumnCodes:
     """Decide which values share a code.
 
-    Values ascend, and have rows and weight; several which share one anyway may be given as one,
-    from the lowest to the highest.
+    Values ascend, each with its rows and weight. Several values that share a code in any case may
+    be given as one entry, from the lowest to the highest.
     """
     places, of_categories = np.arange(len(lows)), None
     if n_categories:
@@ -213,8 +211,8 @@ def coded_columns(
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """Some rows of a partition as codes.
 
-    Returns uint8 (n, dense columns), and of each sparse column the rows int32 that have another
-    code than the omitted one, with these codes.
+    Returns uint8 (n, dense columns), and for each sparse column the rows, int32, whose code is not
+    the omitted one, with their codes.
     """
     n = partition.shape[0] if rows.rows is None else len(rows.rows)
     dense = [j for j, column in enumerate(columns) if column.omitted < 0]
@@ -230,7 +228,7 @@ def coded_columns(
             found = np.flatnonzero(tile_codes != columns[j].omitted).astype(np.int32)
             entries[j].append((found + np.int32(start), tile_codes[found]))
     return codes, [
-        (np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs]))
+        (np.concatenate([rows for rows, _ in pairs]), np.concatenate([codes for _, codes in pairs]))
         for pairs in entries.values()
     ]
 
@@ -244,7 +242,7 @@ def _codes(values: np.ndarray, column: ColumnCodes) -> np.ndarray:
 
 
 def find_conflicts(columns: Sequence[CodedColumn], n: int) -> np.ndarray:
-    """uint8 (s, s): which of the sparse columns have entries in the same row."""
+    """uint8 (s, s): 1 for pairs of sparse columns with entries in the same row."""
     sparse = [column for column in columns if column.rows is not None]
     if not sparse or len(sparse) > _MOST_SPARSE:
         return np.zeros((0, 0), np.uint8)
@@ -290,12 +288,12 @@ def bundles_of(
 def empty_table(
     columns: Sequence[ColumnCodes], bundles: list[list[int]], is_category: np.ndarray
 ) -> GradientTable:
-    """The layout that the tables of all shards have, without rows."""
+    """A table without rows, in the layout of the tables of all shards."""
     nothing, no_rows = np.empty(0, np.uint8), np.empty(0, np.int32)
     empty_columns = [
-        CodedColumn(nothing, None if one.omitted < 0 else no_rows, one.omitted, one.lows, one.highs,
-                one.of_categories)
-        for one in columns
+        CodedColumn(nothing, None if column.omitted < 0 else no_rows, column.omitted, column.lows,
+                    column.highs, column.of_categories)
+        for column in columns
     ]  # fmt: skip
     return lay_out(empty_columns, bundles, 0, is_category)
 
@@ -310,7 +308,7 @@ def bins_of(columns: Sequence[ColumnCodes]) -> GradientBins:
 
 
 def blocks_of_columns(n_columns: int, n_partitions: int) -> list[tuple[int, int]]:
-    """First and last of columns that are looked at together; of many partitions more at once."""
+    """Ranges of columns that are processed together; more columns if there are many partitions."""
     n_blocks = max(1, min(-(-n_columns // _COLUMNS_AT_ONCE), _MOST_TASKS // max(n_partitions, 1)))
     step = -(-n_columns // n_blocks)
     return [(first, min(first + step, n_columns)) for first in range(0, n_columns, step)]
@@ -327,8 +325,8 @@ def columns_of_partitions(
 ) -> list[Any]:
     """Futures of the codes of all columns, block by block.
 
-    `map_each(function, arguments)` and `submit(function, *arguments)` make futures, of all
-    partitions and of others.
+    `map_each(function, arguments)` returns futures for all partitions, and
+    `submit(function, *arguments)` one future.
     """
     found = []
     for first, last in blocks_of_columns(len(n_categories), len(rows)):

@@ -1,4 +1,4 @@
-"""The table of a fit of boosting: tasks on its partitions, and worker groups that hold them."""
+"""The table of a boosting fit: tasks on its partitions, and worker groups that hold them."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ __all__ = ["BoostingTable"]
 
 Prepare = Callable[[Any, Sequence[tuple[int, int]]], None]
 
-# Tasks are sent which rows of their partition count, and how much: 16 bytes a row are meant to be.
+# Tasks get the numbers and weights of their rows, 16 bytes a row, on purpose.
 _SENDS_ROWS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
-# of which all distinct values are not brought together, see `bin_refinement`
+# Above so many rows distinct values are not gathered, see `bin_refinement`.
 _MANY_ROWS = 2_000_000
-_FEW_COLUMNS = 4096  # that a sample of rows is taken of
+_FEW_COLUMNS = 4096  # up to which a sample of rows is taken
 _PROGRAM = "margrove.dask.boosting.worker_program:BoostingProgram"
 
 
 class BoostingTable:
-    """Partitions of a table on workers, and what a fit of boosting asks of them."""
+    """Partitions of a table on workers, and the tasks of a boosting fit on them."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
@@ -89,7 +89,7 @@ class BoostingTable:
         *,
         stores: bool = False,
     ) -> list[Any]:
-        """Futures of function(partition, *arguments) of each partition."""
+        """Futures of function(partition, *arguments) for each partition."""
         with dask.config.set(_SENDS_ROWS):
             return self._partitions.map_each(function, arguments, stores=stores)
 
@@ -104,7 +104,7 @@ class BoostingTable:
         )
 
     def hashes(self, rows: np.ndarray, renumbered: dict[int, np.ndarray]) -> np.ndarray:
-        """Of the content of rows, ascending; copies of a row are hashed once."""
+        """uint64: hashes of the content of rows, which ascend; copies of a row are hashed once."""
         distinct, places = distinct_rows(rows)
         partition_rows = rows_by_partition(distinct, self._offsets())
         facts = self._on_partitions(facts_of_partition, partition_rows)
@@ -116,7 +116,7 @@ class BoostingTable:
         return hashes
 
     def used_categories(self, rows: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
-        """Numbers of the categories that rows have, by column."""
+        """The numbers of the categories that occur in some rows, by column."""
         partition_rows = rows_by_partition(rows, self._offsets())
         found = self._on_partitions(used_categories, partition_rows, list(columns))
         return {
@@ -132,12 +132,12 @@ class BoostingTable:
         n_categories: np.ndarray,
         max_bins: int,
     ) -> list[ColumnCodes]:
-        """What the codes of all columns stand for."""
+        """The codes of all columns."""
         offsets = self._offsets()
         weights: list[np.ndarray | None] = [None] * (len(offsets) - 1)
         if weight is not None:
-            whole = whole_weights(weight, whole_weight_bits(weight))
-            weights = list(np.split(whole, np.searchsorted(rows, offsets[1:-1])))
+            integers = whole_weights(weight, whole_weight_bits(weight))
+            weights = list(np.split(integers, np.searchsorted(rows, offsets[1:-1])))
         partition_rows = rows_by_partition(rows, offsets)
         if len(rows) > _MANY_ROWS and len(n_categories) <= _FEW_COLUMNS:
             return refined_columns(
@@ -158,7 +158,7 @@ class BoostingTable:
         so_far: SoFar,
         kind: Kind,
     ) -> None:
-        """Code all partitions, for the worker groups to come."""
+        """Code all partitions, for the worker groups that are opened later."""
         offsets = self._offsets()
         partition_rows = rows_by_partition(distinct_rows(train)[0], offsets)
         cuts = np.searchsorted(held_out, offsets)
@@ -174,10 +174,10 @@ class BoostingTable:
     # -- groups --
 
     def open_group(self, train: np.ndarray, prepare: Prepare, lost: str | None = None) -> Any:
-        """A worker group whose workers have these rows, once `prepare(group, runs)` is done.
+        """A worker group that holds these rows, after `prepare(group, runs)`.
 
-        runs are those of the table's rows that workers have; lost is the worker that the last group
-        has lost.
+        runs are the ranges of the table's rows on each worker; lost is the worker that the last
+        group has lost.
         """
         client = self._partitions.client
         self.close()

@@ -1,8 +1,8 @@
 """Partitions of a table as codes, and the table that a worker makes of them.
 
-Rows are coded partition by partition, where they lie. After that their values are not needed,
-except those of rows that are held out. A worker puts the codes of its rows into a table of a byte a
-cell, a third of what `gradient.hist.tables` takes: there a second copy makes a local fit faster.
+Rows are coded partition by partition, on the workers that hold them. After that their values are
+not needed, except those of held-out rows. A worker puts the codes of its rows into a table of one
+byte a cell, a third of what `gradient.hist.tables` takes, where a second copy speeds up local fits.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from margrove.grove.serve import Kind, PackedTree
 
 __all__ = ["CodedPartition", "CodedRows", "code_partition"]
 
-_CELLS_AT_ONCE = 1 << 22  # of rows whose values are written out again
+_CELLS_AT_ONCE = 1 << 22  # in a tile of rows that are decoded
 
 
 @dataclass(frozen=True)
 class CodedPartition:
-    """The rows of a partition that count.
+    """The training rows and held-out rows of a partition, as codes.
 
-    n_rows           of the partition
-    rows             int64 (n,)  those to train on, ascending; None for all
+    n_rows           the number of rows of the partition
+    rows             int64 (n,)  training rows, ascending; None for all
     dense            uint8 (n, dense columns)
     sparse           (rows int32, codes uint8) of each sparse column, whose other rows have the
-                     omitted code; numbers are those among `rows`
-    raw              float64 (scores, n)  where scores begin; None if all rows begin alike
-    held_out         float64 (m, d) or CSR: rows that are held out, categories by new numbers
+                     omitted code; numbers are positions in `rows`
+    raw              float64 (scores, n)  initial scores; None if they are the same for all rows
+    held_out         float64 (m, d) or CSR: held-out rows, categories by new numbers
     held_out_rows    int64 (m,), and held_out_raw float64 (scores, m) or None
     """
 
@@ -60,7 +60,7 @@ class CodedPartition:
         return self.n_rows, self.dense.shape[1] + len(self.sparse)
 
     def places_of(self, rows: np.ndarray) -> np.ndarray:
-        """Where rows to train on are among those that are coded."""
+        """The positions of training rows among the coded rows."""
         return rows if self.rows is None else np.searchsorted(self.rows, rows)
 
 
@@ -73,7 +73,7 @@ def code_partition(
     so_far: SoFar,
     kind: Kind,
 ) -> CodedPartition:
-    """Code the rows of a partition that are there to train on, and keep those that are held out."""
+    """Code the training rows of a partition, and keep its held-out rows."""
     held_out_X = renumber(partition[held_out], renumbered)
     dense, sparse = coded_columns(partition, train, columns, renumbered)
     raw = None
@@ -94,7 +94,7 @@ def code_partition(
 class CodedRows:
     """The rows of a worker, in pieces of coded partitions.
 
-    pieces   (partition, its first row, the row after the last); they follow each other
+    pieces   (partition, its first row, the row after the last), in the order of the rows
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class CodedRows:
         self._sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
 
     def _each(self, rows: np.ndarray) -> Iterator[tuple[CodedPartition, np.ndarray, slice]]:
-        """By partition: numbers in it of some rows, ascending, and their positions in `rows`."""
+        """By partition: numbers within it of some rows, ascending, and positions in `rows`."""
         start = 0
         for partition, first, last in self._pieces:
             low, high = np.searchsorted(rows, [start, start + last - first]).tolist()
@@ -152,8 +152,11 @@ class CodedRows:
     def table(
         self, rows: np.ndarray, bundles: list[list[int]], is_category: np.ndarray
     ) -> GradientTable:
-        """Their codes as the kernels of `gradient.hist.shards` read them: by_rows are bytes, uint8
-        (n, m), and by_columns is empty; all else is that of `gradient.hist.tables.lay_out`."""
+        """The codes of rows as the kernels of `gradient.hist.shards` read them.
+
+        by_rows is uint8 (n, m), and by_columns is empty; everything else is as in
+        `gradient.hist.tables.lay_out`.
+        """
         n, dense = len(rows), self._dense
         bundled = [j for bundle in bundles for j in bundle]
         listed = [] if bundled else self._sparse
@@ -167,9 +170,9 @@ class CodedRows:
             if bundles or listed:
                 coded = self._columns_of(partition, places)
                 for k, bundle in enumerate(bundles, start=len(dense)):
-                    together = np.empty(len(numbers), np.uint8)
-                    fill_bundle(coded, bundle, together)
-                    by_rows[positions, k] = together
+                    bundle_codes = np.empty(len(numbers), np.uint8)
+                    fill_bundle(coded, bundle, bundle_codes)
+                    by_rows[positions, k] = bundle_codes
                 for k, j in enumerate(listed):
                     entries: Any = coded[j].rows
                     lists[k].append((entries + np.int32(positions.start), coded[j].codes))
@@ -195,8 +198,7 @@ class CodedRows:
     def raw(
         self, rows: np.ndarray, so_far: SoFar, rounds: list[list[PackedTree]], kind: Kind
     ) -> np.ndarray:
-        """Scores (scores, n) of rows to train on after these rounds, in the order in which they
-        were added."""
+        """Scores (scores, n) of training rows after these rounds."""
         found = _start(so_far, len(rows), kind)
         for partition, numbers, positions in self._each(rows):
             places = partition.places_of(numbers)
@@ -213,7 +215,7 @@ class CodedRows:
         return found
 
     def _values(self, partition: CodedPartition, places: np.ndarray) -> np.ndarray:
-        """Rows in values that go the same ways as their own through trees of these codes."""
+        """Rows decoded to values that take the same paths through trees as the original values."""
         X = np.empty((len(places), len(self._columns)))
         for j, column in enumerate(self._columns_of(partition, places)):
             values = _values_of_codes(self._columns[j])
@@ -224,10 +226,10 @@ class CodedRows:
                 X[column.rows, j] = values[column.codes]
         return X
 
-    # -- rows that are held out --
+    # -- held-out rows --
 
     def held_out(self, rows: np.ndarray) -> list[HeldOutPiece]:
-        """Some rows that are held out, by partition; on disk, if their partition is."""
+        """Some held-out rows, by partition; on disk if their partition is."""
         found, start = [], 0
         for partition, first, last in self._pieces:
             low, high = np.searchsorted(rows, [start, start + last - first])
@@ -247,7 +249,7 @@ class CodedRows:
 
 @dataclass(frozen=True)
 class HeldOutPiece:
-    """Rows that are held out, in memory or on disk, and first scores; see `CodedPartition`."""
+    """Held-out rows, in memory or on disk, and their initial scores; see `CodedPartition`."""
 
     X: Any
     start: np.ndarray | None
@@ -263,7 +265,7 @@ class HeldOutPiece:
 
 
 def _start(so_far: SoFar, n: int, kind: Kind) -> np.ndarray:
-    """The scores of rows that all begin alike; others are to be written over them."""
+    """The same initial scores for all rows; an empty array if they differ."""
     if not so_far.is_constant:
         return np.empty((len(so_far.start), n))
     return so_far.raw_of(SimpleNamespace(shape=(n, 0)), kind)
@@ -278,7 +280,7 @@ def _add_rounds(rounds: list[list[PackedTree]], X: Any, kind: Kind, raw: np.ndar
 def _entries(
     rows: np.ndarray, codes: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Entries of a sparse column of a partition that are those of certain rows, by new numbers."""
+    """The entries of a sparse column in certain rows, numbered by their positions."""
     if not len(rows):
         return rows, codes
     at = np.minimum(np.searchsorted(rows, places), len(rows) - 1)
@@ -293,7 +295,7 @@ def _joined(pieces: list[tuple[np.ndarray, np.ndarray]], column: ColumnCodes) ->
 
 
 def _values_of_codes(column: ColumnCodes) -> np.ndarray:
-    """A value for each code, the last one for what is missing."""
+    """A value for each code; the last one is NaN, for missing values."""
     if column.of_categories is None:
         return np.append(column.lows, np.nan)
     found = np.full(len(column.lows) + 1, np.nan)

@@ -41,7 +41,7 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 class _ClusterBoosting(ClusterEstimator, HistBoosting):
-    """What the fits of both do otherwise than the local ones: rows stay where they are."""
+    """Fits of both estimators on a cluster: the rows stay on the workers."""
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
@@ -87,7 +87,7 @@ class _ClusterBoosting(ClusterEstimator, HistBoosting):
         )
         self.__dict__["_cluster_table"] = cluster_table, renumbered
         try:
-            if is_kept():  # a checkpoint knows data by their content, which is not here
+            if is_kept():  # checkpoints compare the content of X, here its hashes
                 X = cluster_table.hashes(rows.rows, {})
             self._boost(given, X, y, others)
         finally:
@@ -171,15 +171,15 @@ class _ClusterBoosting(ClusterEstimator, HistBoosting):
     def _rows_to_score(
         self, leader: BoostingLeader, held_out: HeldOut | None, n: int
     ) -> np.ndarray:
-        """What `scoring` is called with: predictions are known, so most scorers need no rows."""
+        """The X for `scoring`; most scorers use only predictions, and get no rows."""
         is_user_function = callable(self.scoring) and not hasattr(self.scoring, "_score_func")
         if not is_user_function:
             return np.empty((n, 0))
         if held_out is None:
             raise ValueError(
-                "scoring is a function of the rows, which are on the workers: with "
-                "validation_fraction=None that is not possible. Use a scorer of "
-                "sklearn.metrics.make_scorer, or a share for validation_fraction."
+                "scoring is a function of X, y and the model, and the rows of X, which are on the "
+                "workers, are not gathered with validation_fraction=None. Use a scorer of "
+                "sklearn.metrics.make_scorer, or a fraction for validation_fraction."
             )
         return np.asarray(leader.held_out_rows())
 
@@ -187,14 +187,14 @@ class _ClusterBoosting(ClusterEstimator, HistBoosting):
 def _categories_of(
     cluster_table: Any, given: GradientData, categories: dict[int, np.ndarray], n_rows: int
 ) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """Labels without those that only rows of weight 0 have, and new numbers of the others."""
+    """Labels without those that occur only in rows of weight 0, and their new numbers."""
     if not categories or given.n_rows == n_rows:
         return categories, {}
     used = cluster_table.used_categories(given.X.rows, sorted(categories))
     kept, renumbered = {}, {}
     for column, labels in categories.items():
         kept[column] = labels[used[column]]
-        numbers = np.full(len(labels) + 1, np.nan)  # the last one for what is missing
+        numbers = np.full(len(labels) + 1, np.nan)  # the last one for missing values
         numbers[used[column]] = np.arange(len(used[column]))
         renumbered[column] = numbers
     return kept, renumbered
@@ -208,10 +208,10 @@ class HistGradientBoostingRegressor(_ClusterBoosting, local.HistGradientBoosting
     """Gradient boosting of regression trees on a Dask cluster.
 
     Parameters, attributes and results are those of `margrove.HistGradientBoostingRegressor`: a
-    fit of Dask collections is, bit for bit, what one machine with all rows would have fitted, for
-    any number of workers and partitions. Rows stay on the workers; targets, weights, and 8 bytes
-    a row for draws come to the client, which grows the trees from sums that the workers count.
-    A worker that is lost costs time, and nothing else.
+    fit to Dask collections gives, bit for bit, the model of one machine with all rows, for any
+    number of workers and partitions. Rows stay on the workers. Targets, weights, and 8 bytes a row
+    for random draws are sent to the client, which grows the trees from sums of the workers. Losing
+    a worker costs only time.
 
     Examples
     --------
@@ -230,10 +230,10 @@ class HistGradientBoostingClassifier(_ClusterBoosting, local.HistGradientBoostin
     """Gradient boosting of classification trees on a Dask cluster.
 
     Parameters, attributes and results are those of `margrove.HistGradientBoostingClassifier`: a
-    fit of Dask collections is, bit for bit, what one machine with all rows would have fitted, for
-    any number of workers and partitions. Rows stay on the workers; targets, weights, and 8 bytes
-    a row for draws come to the client, which grows the trees from sums that the workers count.
-    A worker that is lost costs time, and nothing else.
+    fit to Dask collections gives, bit for bit, the model of one machine with all rows, for any
+    number of workers and partitions. Rows stay on the workers. Targets, weights, and 8 bytes a row
+    for random draws are sent to the client, which grows the trees from sums of the workers. Losing
+    a worker costs only time.
 
     Examples
     --------

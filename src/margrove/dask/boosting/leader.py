@@ -1,4 +1,4 @@
-"""The leader of a worker group that boosts: sets it up, calls it, replaces it when it is lost."""
+"""The leader of a worker group: sets it up, calls it, and replaces it when a worker is lost."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from margrove.dask.boosting.worker_program import (
     RootRequest,
     WorkerRows,
 )
+from margrove.dask.registrations import pickled
 from margrove.ensemble.gradient import GradientData
 from margrove.ensemble.gradient.hist import GradientTable
 from margrove.ensemble.gradient.losses import CustomLoss, GradientLoss
@@ -28,14 +29,14 @@ __all__ = ["BoostingLeader", "RoundStart", "borders_of_runs", "runs_of_rows"]
 
 @dataclass(frozen=True)
 class RoundStart:
-    """What a round begins with: losses of all tiles, in their order, and a survey of each score."""
+    """Facts at the start of a round: losses of all tiles in order, and a survey of each score."""
 
     losses: list[float]
     surveys: list[Survey]
 
 
 def borders_of_runs(n_train: int, n_workers: int) -> np.ndarray:
-    """Which rows to train on each worker has: runs of about equal length, in whole tiles."""
+    """Borders of the training rows of each worker: runs of about equal length, in whole tiles."""
     n_tiles = max(-(-n_train // ROWS_OF_A_TILE), 1)
     n_runs = min(n_workers, n_tiles)
     borders = [k * n_tiles // n_runs * ROWS_OF_A_TILE for k in range(n_runs)]
@@ -43,9 +44,9 @@ def borders_of_runs(n_train: int, n_workers: int) -> np.ndarray:
 
 
 def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tuple[int, int]]:
-    """The rows of the table that workers need, first and after the last.
+    """The ranges of the table's rows that each worker needs, (first, after the last).
 
-    Rows to train on ascend; one that is there several times may be needed by two workers.
+    Training rows ascend. A row that occurs several times may be needed by two workers.
     """
     starts = [0, *(int(train[border]) for border in borders[1:-1])]
     ends = [*starts[1:], n_rows]
@@ -57,17 +58,17 @@ def runs_of_rows(train: np.ndarray, borders: np.ndarray, n_rows: int) -> list[tu
 
 
 class BoostingLeader:
-    """The client's side of a worker group that boosts.
+    """The client's side of a worker group for boosting.
 
     Parameters
     ----------
     open_group : callable
-        `open_group(train, prepare, lost)` gives a worker group that holds these rows of the table;
+        `open_group(train, prepare, lost)` returns a worker group that holds these rows;
         see `BoostingTable.open_group`.
     given : GradientData
-        Targets and weights; its X are `RemoteRows`.
+        Targets and weights; its X is a `RemoteRows`.
     held_out_rows : int64 array
-        Numbers of the rows that are held out.
+        Numbers of the held-out rows.
     setup : BoostingSetup
     """
 
@@ -84,7 +85,7 @@ class BoostingLeader:
         self._group: Any = None
         self._sent_loss: GradientLoss | None = None
         self._n_cells = 0
-        self.held_out_raw: np.ndarray  # as it was at the start of this group
+        self.held_out_raw: np.ndarray  # at the start of the current group
         self.restart([])
 
     @property
@@ -97,7 +98,7 @@ class BoostingLeader:
         return empty_table(self.columns, self._bundles or [], self._setup.is_category)
 
     def restart(self, rounds: list[list[PackedTree]], lost: str | None = None) -> None:
-        """Begin anew with another group, after these rounds."""
+        """Continue after these rounds with a new group."""
         self._sent_loss = None
         setup = pickle.dumps(replace(self._setup, rounds=rounds))
 
@@ -161,10 +162,10 @@ class BoostingLeader:
     ) -> tuple[bytes | None, np.ndarray | None]:
         is_known = loss is self._sent_loss
         self._sent_loss = loss
-        return None if is_known else _with_functions(loss), drawn
+        return None if is_known else _pickled_loss(loss), drawn
 
     def grow(self, growing: Sequence[RemoteTree], *, with_values: bool) -> Iterator[None]:
-        """Grow trees from root to leaves; it yields where there is an answer to wait for."""
+        """Grow trees from the root to the leaves; yields before each wait for a reply."""
         yield from self._start_roots(growing)
         while under_way := [tree for tree in growing if not tree.is_grown]:
             yield from self._expand(under_way)
@@ -172,7 +173,7 @@ class BoostingLeader:
             yield from self._write_values(growing)
 
     def _start_roots(self, growing: Sequence[RemoteTree]) -> Iterator[None]:
-        """Roots; those for which packed gradients will not do, with wide ones."""
+        """Start the roots; with wide gradients where packed ones are not precise enough."""
         waiting = list(growing)
         while waiting:
             root_requests, size = _root_requests(waiting, self._n_cells)
@@ -200,7 +201,7 @@ class BoostingLeader:
             tree.continue_growth(reply[section])
 
     def _write_values(self, grown: Sequence[RemoteTree]) -> Iterator[None]:
-        """The values of leaves, by the sums of all workers."""
+        """Set the values of leaves from the sums of all workers."""
         requests, taken, size = [], [], 0
         for tree in grown:
             leaves = tree.leaves
@@ -214,8 +215,7 @@ class BoostingLeader:
             tree.write_values(leaves, sums[section])
 
     def rows_of_leaves(self, tree: RemoteTree, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows leaf by leaf, ascending, by their numbers among those to train on; where each leaf
-        begins, and the end."""
+        """The training rows of each leaf, ascending, one leaf after the other, and the offsets."""
         found = self._group.call("leaf_rows", tree.score, tree.handles_of(leaves), reduce="list")
         slices = [row_slice for worker in found for row_slice in worker]
         pieces = [row_slice[k] for k in range(len(leaves)) for row_slice in slices]
@@ -227,8 +227,10 @@ class BoostingLeader:
         grown: Sequence[GrownTree],
         then: tuple[GradientLoss, np.ndarray | None] | None,
     ) -> tuple[np.ndarray, RoundStart | None]:
-        """Add trees to the scores; those of the rows held out, and what the next round begins
-        with, if it is known how."""
+        """Add trees to the scores.
+
+        Returns the scores of the held-out rows, and the start of the next round if `then` is given.
+        """
         order = None if then is None else self._round_message(*then)
         found = self._group.call("add", pickle.dumps(list(grown)), order, reduce="list")
         held_out = np.concatenate([raw for raw, _ in found], axis=1)
@@ -256,14 +258,10 @@ def _root_requests(growing: Sequence[RemoteTree], n_cells: int) -> tuple[list[Ro
     return found, at
 
 
-def _with_functions(loss: GradientLoss) -> bytes:
-    """A pickle; functions of a user's loss are in it as they are, not by name."""
-    if not isinstance(loss, CustomLoss):
-        return pickle.dumps(loss)
-    import cloudpickle  # type: ignore[import-untyped]
-
-    found: bytes = cloudpickle.dumps(loss)
-    return found
+def _pickled_loss(loss: GradientLoss) -> bytes:
+    """A loss of margrove by reference; one of the user as `registrations.pickled` does it."""
+    is_margrove = type(loss).__module__.startswith("margrove.") and not isinstance(loss, CustomLoss)
+    return pickle.dumps(loss) if is_margrove else pickled(loss)
 
 
 def _dense(partition: Any) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Rows that stay on the workers, by their numbers, as the client knows them.
+"""Numbers of rows that stay on the workers, for the client.
 
-What decides about rows (weights, draws, who is held out) is a function of targets, weights and a
-hash of each row's content: 8 bytes a row each, which come to the client. There the functions of
-`margrove.ensemble.gradient.training_data` decide, as they do where all rows are.
+Decisions about rows (weights, random draws, held-out rows) depend only on targets, weights and a
+hash of each row's content, 8 bytes a row each, which are sent to the client. There the functions of
+`margrove.ensemble.gradient.training_data` decide, as in a local fit.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = [
     "used_categories",
 ]
 
-_FAR_OUT = 1e300  # where infinity is moved to, see `gradient.training_data`
+_FAR_OUT = 1e300  # replaces infinity, see `gradient.training_data`
 
 
 @dataclass(frozen=True)
 class RemoteRows:
-    """In the place of a table whose rows are on the workers: their numbers.
+    """The numbers of rows on the workers, in place of a table.
 
-    rows       int64 (n,)  numbers of rows of the table that was given, in its order
+    rows       int64 (n,)  numbers of rows of the original table, in its order
     """
 
     rows: np.ndarray
@@ -54,7 +54,7 @@ class RemoteRows:
 
 @dataclass(frozen=True)
 class PartitionRows:
-    """Rows of a partition that count: int64 numbers within the partition; None for all."""
+    """Some rows of a partition: int64 numbers within the partition; None for all."""
 
     rows: np.ndarray | None
 
@@ -63,7 +63,7 @@ class PartitionRows:
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers that ascend, each once, and where in these the given ones are: `np.unique` sorts."""
+    """The distinct values of ascending numbers, and the position of each number in them."""
     is_new = np.ones(len(rows), np.bool_)
     np.not_equal(rows[1:], rows[:-1], out=is_new[1:])
     return rows[is_new], np.cumsum(is_new) - 1
@@ -86,11 +86,11 @@ def rows_by_partition(rows: np.ndarray, offsets: np.ndarray) -> list[PartitionRo
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is to be known of all rows before they are hashed."""
+    """Facts about a partition that are needed before rows are hashed."""
 
     has_infinity: bool
     has_nan: bool
-    lowest: tuple[float, ...]  # values next to the least that the type has
+    lowest: tuple[float, ...]  # values near the least number of the dtype
     dtype: str
 
 
@@ -105,7 +105,7 @@ def renumber(X: Any, renumbered: dict[int, np.ndarray]) -> Any:
 
 
 def new_numbers(values: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
-    """Of the categories of one column; None: they stay as they are."""
+    """The new numbers of the categories of one column; None leaves them unchanged."""
     if numbers is None:
         return values
     found: np.ndarray = numbers[np.where(np.isnan(values), -1, values).astype(np.int64)]
@@ -147,7 +147,7 @@ def hash_rows(
 def used_categories(
     partition: Any, rows: PartitionRows, columns: Sequence[int]
 ) -> list[np.ndarray]:
-    """Numbers of the categories that some rows have, of each of these columns."""
+    """The numbers of the categories that occur in some rows, for each of these columns."""
     X = rows.of(partition)
     found = []
     for column in columns:
@@ -162,7 +162,7 @@ def _values(X: Any) -> np.ndarray:
 
 
 def stand_in_for_nan(facts: Sequence[_Facts]) -> float | None:
-    """A number that does not occur, see `gradient.training_data`; None without NaN."""
+    """A number that does not occur in X, see `gradient.training_data`; None if there is no NaN."""
     if not any(fact.has_nan for fact in facts):
         return None
     kind = np.dtype(next(fact.dtype for fact in facts)).type
@@ -179,7 +179,7 @@ def stand_in_for_nan(facts: Sequence[_Facts]) -> float | None:
 
 
 class DrawsByHash(RowDraws):
-    """`RowDraws` of rows of which the hashes are known; equal hashes are taken for equal rows."""
+    """`RowDraws` from hashes of rows; rows of equal hashes are treated as equal."""
 
     def __init__(self, data: GradientData, hashes: np.ndarray, seed: int) -> None:
         form = canonical_form_by_hash(hashes, data.y, np.ones(data.n_rows))

@@ -1,4 +1,4 @@
-"""A tree that grows from sums of all workers: what the client knows, and what it needs next."""
+"""A tree that the client grows from sums of all workers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Survey:
 
 
 class TreeBuffers:
-    """The arrays that a tree grows in; the next tree uses them again."""
+    """The arrays of a growing tree, which the next tree reuses."""
 
     def __init__(
         self, table: GradientTable, max_leaves: int, n_slots: int, n_sets: int, *, is_tight: bool
@@ -74,14 +74,15 @@ class RemoteTree:
         self._n_rows, self.survey = n_rows, survey
         self.is_wide, self.is_grown = False, False
         begin(self.tree)
-        # All are split that can be, in which order is all one; unless features are drawn by number.
+        # Every node that can be split is split, so the order does not matter, unless features are
+        # drawn by the number of the node.
         is_free = not buffers.is_tight and rules.tried >= 1.0 and buffers.max_leaves < _MOST_LEAVES
         self._in_any_order = is_free
 
     # -- the root --
 
     def scales(self) -> np.ndarray:
-        """What gradients and hessians are multiplied by to be whole numbers."""
+        """The factors that turn gradients and hessians into whole numbers."""
         found = np.empty(2)
         kernels.choose_scales(
             self.tree, self.is_wide, self.survey.largest, self.survey.counts, found
@@ -93,7 +94,7 @@ class RemoteTree:
         return not self.is_wide and int(self.survey.counts[0]) <= SAMPLES_OF_A_WORD
 
     def accept_root(self, totals: np.ndarray, sums: np.ndarray) -> bool:
-        """Take the sums of the root. False if gradients as whole numbers need to be wider."""
+        """Set the sums of the root; returns False if wider whole numbers are needed."""
         buffers, survey = self._buffers, self.survey
         phase = kernels.begin_root(
             self.rules, self.tree, buffers.known, self._n_rows, self.is_wide, survey.largest,
@@ -106,16 +107,16 @@ class RemoteTree:
         self.continue_growth(_NOTHING)
         return True
 
-    # -- its nodes --
+    # -- nodes --
 
     def orders(self) -> tuple[np.ndarray, int]:
-        """Orders for the shards, and the size of the reply."""
+        """Orders for the workers, and the size of the reply."""
         known = self._buffers.known
         waiting = known.waiting[0]
         return known.orders[: int(waiting.n_orders)], int(waiting.reply_size)
 
     def continue_growth(self, reply: np.ndarray) -> None:
-        """Split nodes as far as is known by what the shards have answered."""
+        """Split nodes as far as the replies of the workers allow."""
         buffers = self._buffers
         self.is_grown = bool(
             kernels.go_on(
@@ -126,14 +127,14 @@ class RemoteTree:
         if self.is_grown and self._in_any_order:
             kernels.in_usual_order(self.tree, buffers.known)
 
-    # -- its leaves --
+    # -- leaves --
 
     @property
     def leaves(self) -> np.ndarray:
         return np.flatnonzero(self.tree.grown_nodes.left < 0)
 
     def handles_of(self, leaves: np.ndarray) -> np.ndarray:
-        """The numbers of leaves on the shards."""
+        """The numbers of leaves on the workers."""
         return self._buffers.known.handles[leaves].copy()
 
     def write_values(self, leaves: np.ndarray, sums: np.ndarray) -> None:

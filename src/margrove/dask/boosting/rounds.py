@@ -1,4 +1,4 @@
-"""Rounds of gradient boosting on a cluster: `GradientRounds` of rows that are on workers."""
+"""Rounds of gradient boosting on a cluster: `GradientRounds` with the rows on workers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OVER = object()
 
 
 class RemoteMonitor(Monitor):
-    """A monitor of held-out rows by their raw scores, which come from the workers."""
+    """A monitor of held-out rows whose raw scores come from the workers."""
 
     def take(self, raw: np.ndarray) -> None:
         self._raw = raw
@@ -61,7 +61,7 @@ class RemoteMonitor(Monitor):
 
 
 class ClusterRounds(GradientRounds):
-    """The same rounds: workers sum over their rows, and the client decides."""
+    """`GradientRounds` in which workers sum over their rows, and the client decides."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ClusterRounds(GradientRounds):
         self._raw: np.ndarray | None = None
         self._ahead: RoundStart | None = None
         self._drawn: tuple[int, np.ndarray | None] = (-1, None)
-        self._lost: list[str] = []  # worker groups, since the last round that is complete
+        self._lost: list[str] = []  # losses since the last complete round
         self.trees: list[list[PackedTree]] = []
         self.losses = list(losses)
         if isinstance(monitor, RemoteMonitor) and not monitor.looks_at_training_rows:
@@ -115,13 +115,13 @@ class ClusterRounds(GradientRounds):
 
     @property
     def raw(self) -> np.ndarray:  # type: ignore[override]
-        """Raw scores of all rows to train on, fetched when they are needed."""
+        """Raw scores of all training rows, fetched when they are needed."""
         if self._raw is None:
             try:
                 self._raw = self._leader.raw()
             except WorkerLost as error:
                 if self._steps is not None:
-                    raise  # `advance` begins the round anew
+                    raise  # `advance` restarts the round
                 self._recover(error)
                 self._raw = self._leader.raw()
         return self._raw
@@ -138,19 +138,19 @@ class ClusterRounds(GradientRounds):
         return work
 
     def _recover(self, error: WorkerLost) -> None:
-        """Go on with another worker group after the last round that is complete."""
+        """Continue with another worker group after the last complete round."""
         self._lost.append(str(error))
         if len(self._lost) >= _MOST_LOST:
             raise ClusterError(
-                f"Boosting lost workers {len(self._lost)} times in one round and was given up. "
-                f"Last of all: {error} Workers that run out of memory are killed: use more or "
-                "larger ones, or smaller partitions; their logs say more."
+                f"Boosting lost workers {len(self._lost)} times in one round and was stopped. "
+                f"The last loss: {error} Workers that run out of memory are killed: use more or "
+                "larger workers, or smaller partitions. See the logs of the workers."
             ) from error
         self._steps = self._ahead = self._raw = None
         self._restart(error.worker)
 
     def state(self) -> dict[str, Any]:
-        """After the last round that is complete; raw scores follow from the trees."""
+        """The state after the last complete round; raw scores are computed from the trees."""
         rounds = self._without_raw()
         return state_of_rounds(rounds, rounds.raw)
 
@@ -224,7 +224,7 @@ class ClusterRounds(GradientRounds):
         return RemoteTree(buffers, self._rules(this_round, score), score, n_rows, survey)
 
     def _grow(self, this_round: BoostingRound, growing: list[RemoteTree]) -> Iterator[None]:
-        """In two waves: while the client decides about some trees, workers sum for the others."""
+        """Grow in two waves: while the client decides about one, workers sum for the other."""
         renews = this_round.loss.differs_from_mean
         halves = [half for half in (growing[::2], growing[1::2]) if half]
         waves = deque(self._leader.grow(half, with_values=not renews) for half in halves)
@@ -253,7 +253,7 @@ class ClusterRounds(GradientRounds):
     def _finish(
         self, this_round: BoostingRound, growing: list[RemoteTree], *, is_last: bool
     ) -> None:
-        """Trees as they are kept, and what they say in all scores."""
+        """Pack the trees, and add them to the scores on all workers."""
         messages = []
         for tree in growing:
             found = packed(tree.tree, self._meanings)
@@ -280,7 +280,7 @@ class ClusterRounds(GradientRounds):
         )
 
     def _knows_how_to_go_on(self) -> bool:
-        """Whether the next round begins without a look at the scores, if there is one."""
+        """Whether there is a next round that can start without the scores."""
         return not self._loss_changes and self.rounds + 1 < (self.total or 0)
 
     @property

@@ -1,6 +1,6 @@
-"""A small tree in two shards in this process, which runs all kernels of boosting on a cluster once.
+"""A small fit in this process that runs all kernels of boosting on a cluster once.
 
-Without Dask: `margrove.warmup` compiles for those who will have it, too.
+It does not need Dask, so that `margrove.warmup` compiles these kernels without it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEAVES = 8
 
 
 class _GroupOfOne:
-    """A worker group of one, in this process."""
+    """A worker group with one worker, in this process."""
 
     def __init__(self, partition: CodedPartition) -> None:
         self._program = BoostingProgram(
@@ -50,7 +50,7 @@ class _GroupOfOne:
 
 
 def grow_a_tree(n_rows: int = 2100) -> None:
-    """Grow a tree, half of whose rows were drawn, and add it to the scores of all."""
+    """Grow a tree on half of the rows, and add it to the scores of all rows."""
     X = np.random.default_rng(0).standard_normal((n_rows, 3)).round(2)
     for labels in (X[:, 0] > 0, 0 + (X[:, 0] > 0) + (X[:, 1] > 0)):
         _derive(labels.astype(np.float64))
@@ -71,7 +71,7 @@ def grow_a_tree(n_rows: int = 2100) -> None:
 
 
 def _derive(labels: np.ndarray) -> None:
-    """Gradients of the usual loss of classes."""
+    """Compute gradients of the log loss."""
     n, loss = len(labels), LogLoss().with_classes(int(labels.max()) + 1)
     raw, gradient, hessian = (np.zeros((loss.n_scores, n)) for _ in range(3))
     loss.derivatives_and_loss(labels, raw, None, gradient, hessian, 0, n)
@@ -97,7 +97,7 @@ def _leader(X: np.ndarray) -> BoostingLeader:
 
 
 def _columns(X: np.ndarray, numbers: np.ndarray) -> list[ColumnCodes]:
-    """Bins found both ways, of partitions that are writable and, as some of Dask's, read-only."""
+    """Bins by both methods, of a writable and of a read-only partition, as Dask may give."""
     kept = X.copy()
     kept.flags.writeable = False
     partitions, rows = [X, kept], [PartitionRows(None)] * 2

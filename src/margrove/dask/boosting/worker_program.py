@@ -1,9 +1,9 @@
-"""The program that a worker runs for boosting: sums over its rows, as the leader calls for them.
+"""The program of a worker for boosting: sums over its rows, which the leader requests.
 
-Replies are whole numbers that are added up on their way, or short lists. Where a worker may use
-several threads, its rows are cut into slices, one a thread. Messages for compiled code come as
-pickles, whose arrays are writable, as the kernels are compiled for. (`WorkerRows` do not: they are
-too long to be copied.)
+Replies are whole numbers, which are added up on their way, or short lists. If a worker may use
+several threads, its rows are cut into slices, one a thread. Messages for compiled code are sent as
+pickles, because the kernels are compiled for writable arrays. `WorkerRows` are not: they are too
+large to be copied.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from margrove.dask.boosting.bins import ColumnCodes
 from margrove.dask.boosting.coded_partitions import CodedRows
 from margrove.dask.partitions import is_on_disk, loaded, release_memory
+from margrove.dask.registrations import unpickled
 from margrove.ensemble.gradient import SoFar, add_trees
 from margrove.ensemble.gradient.hist import GradientTable, nodes
 from margrove.ensemble.gradient.hist import shards as kernels
@@ -35,7 +36,7 @@ __all__ = [
     "WorkerRows",
 ]
 
-ROWS_OF_A_TILE = 1 << 15  # of losses that are summed together: see `GradientRounds._derive`
+ROWS_OF_A_TILE = 1 << 15  # whose losses are summed together: see `GradientRounds._derive`
 _NO_WORDS = np.empty(0, np.int64)
 _FIRST_NODES = 64  # capacity of a new tree
 
@@ -44,9 +45,9 @@ _FIRST_NODES = 64  # capacity of a new tree
 class WorkerRows:
     """The rows of one worker, by their numbers within its shard.
 
-    train      int64 (n,)  rows to train on; y, weight, copies of these
-    held_out   int64 (m,)  rows that tell when to stop
-    first      the number of its first row to train on among those of all workers
+    train      int64 (n,)  training rows, with their y, weight and copies
+    held_out   int64 (m,)  held-out rows, for early stopping
+    first      the number of the first training row among those of all workers
     """
 
     train: np.ndarray
@@ -59,9 +60,9 @@ class WorkerRows:
 
 @dataclass(frozen=True)
 class BoostingSetup:
-    """What all workers need to know.
+    """What all workers need at the start.
 
-    rounds       trees since `so_far`, where a worker group was lost
+    rounds       trees since `so_far`, after a worker group was lost
     """
 
     columns: list[ColumnCodes]
@@ -73,7 +74,7 @@ class BoostingSetup:
 
 @dataclass(frozen=True)
 class RootRequest:
-    """How gradients of a score become whole numbers, and where in the reply its sums begin."""
+    """How gradients of a score become whole numbers, and where its sums start in the reply."""
 
     score: int
     is_wide: bool
@@ -85,10 +86,10 @@ class RootRequest:
 
 @dataclass(frozen=True)
 class GrownTree:
-    """A tree that is grown: numbers of its leaves, and their values.
+    """A grown tree: the numbers of its leaves, and their values.
 
-    nodes      NODE (nodes,), where there are rows that it was not grown on
-    packed     the same tree, where rows are held out
+    nodes      NODE (nodes,), if there are rows that it was not grown on
+    packed     the same tree, if there are held-out rows
     """
 
     score: int
@@ -178,7 +179,7 @@ class _RowSlice:
     # -- trees --
 
     def reply_buffer(self, shape: Any) -> np.ndarray:
-        """Zeros; memory that a process has had before is several times as fast as new memory."""
+        """An array of zeros in reused memory, which is several times as fast as new memory."""
         size = int(np.prod(shape))
         if len(self._reply) < size:
             self._reply = np.empty(2 * size, np.int64)
@@ -199,7 +200,7 @@ class _RowSlice:
             )
 
     def _with_numbers(self, request: RootRequest) -> nodes.Source:
-        """Room for gradients as whole numbers: that of the last tree, where it fits."""
+        """The source with arrays for gradients as whole numbers, reused from the last tree."""
         source, last = self._source(request.score), self._sources.get(request.score)
         names = ("g", "h") if request.is_wide else ("packed",)
         for name in names:
@@ -217,7 +218,7 @@ class _RowSlice:
         return last
 
     def expand(self, orders: Sequence[tuple[int, int, np.ndarray]], reply: np.ndarray) -> None:
-        """For each score: where its section of the reply begins, and orders."""
+        """Split nodes; for each score, the start of its section of the reply, and orders."""
         for score, at, wanted in orders:
             tree = self._trees[score] = _with_capacity(self._trees[score], 2 * len(wanted))
             kernels.split_nodes(
@@ -227,7 +228,7 @@ class _RowSlice:
     def leaf_sums(
         self, leaves: Sequence[tuple[int, int, np.ndarray, np.ndarray]], reply: np.ndarray
     ) -> None:
-        """For each score: where its section of the reply (leaves, 2) begins, leaves, and scales."""
+        """Sum over leaves; for each score, the start of its section, leaves, and scales."""
         for score, at, handles, scales in leaves:
             kernels.add_up_leaves(
                 self._sources[score], self._trees[score], handles, scales, reply[at:]
@@ -236,7 +237,7 @@ class _RowSlice:
     def leaf_rows(self, score: int, handles: np.ndarray) -> list[np.ndarray]:
         """The rows of each leaf, ascending, by their numbers among those of all workers.
 
-        Leaves that were split in vain have lost their order.
+        They are sorted because a split that was undone has changed the order of a leaf's rows.
         """
         tree = self._trees[score]
         starts, ends = tree.nodes.start[handles], tree.nodes.end[handles]
@@ -251,8 +252,8 @@ class _RowSlice:
             raw, tree = self.raw[grown_tree.score], self._trees[grown_tree.score]
             kernels.add_leaves(tree, grown_tree.handles, grown_tree.values, raw)
             if grown_tree.nodes is not None and len(self._others):
-                whole_tree = tree._replace(nodes=grown_tree.nodes)
-                kernels.add_to_others(self._table, whole_tree, self._others, raw)
+                complete_tree = tree._replace(nodes=grown_tree.nodes)
+                kernels.add_to_others(self._table, complete_tree, self._others, raw)
         packed = [
             (grown_tree.score, grown_tree.packed)
             for grown_tree in grown
@@ -272,7 +273,7 @@ class _RowSlice:
 
 
 def _with_capacity(tree: nodes.BoostedTree, n_more: int) -> nodes.BoostedTree:
-    """The same tree, where so many nodes more find place."""
+    """The same tree with capacity for `n_more` further nodes."""
     n = tree.n_nodes + n_more
     if n <= len(tree.nodes):
         return tree
@@ -289,13 +290,14 @@ class BoostingProgram:
     def __init__(self, rows: Any) -> None:
         self._given = rows
         self._n_threads = max(int(rows.n_threads), 1)
-        self._threads = ThreadPoolExecutor(self._n_threads)  # to start one takes as long as a step
+        # Starting a thread takes as long as a step.
+        self._threads = ThreadPoolExecutor(self._n_threads)
         self._slices: list[_RowSlice] = []
         self._setup: BoostingSetup
         self._loss: GradientLoss
 
     def set_up(self, worker_rows: WorkerRows, setup: bytes) -> np.ndarray:
-        """Take the codes of the rows; which sparse columns cannot share a byte."""
+        """Set up the rows; returns which sparse columns cannot share a byte."""
         self._setup = pickle.loads(setup)
         slices = _sliced(worker_rows, self._n_threads)
         given = CodedRows(self._given.X, self._setup.columns)
@@ -316,13 +318,13 @@ class BoostingProgram:
         return np.concatenate([row_slice.held_out_raw for row_slice in self._slices], axis=1)
 
     def held_out_rows(self) -> Any:
-        """The rows held out, for those who score by them."""
+        """The held-out rows, for scorers that need them."""
         return [loaded(piece.X) for row_slice in self._slices for piece in row_slice.held_out]
 
     def begin(self, loss: bytes | None, drawn: np.ndarray | None) -> list[Any]:
-        """See `_RowSlice.begin`; a loss of None is that of the last round."""
+        """See `_RowSlice.begin`; None stands for the loss of the last round."""
         if loss is not None:
-            self._loss = pickle.loads(loss)
+            self._loss = unpickled(loss, "the loss")
         return self._each(lambda row_slice: row_slice.begin(self._loss, drawn))
 
     def start_roots(self, root_requests: bytes, size: int) -> np.ndarray:
@@ -343,7 +345,7 @@ class BoostingProgram:
         return self._each(lambda row_slice: row_slice.leaf_rows(score, handles))
 
     def add(self, grown: bytes, then: tuple[bytes | None, np.ndarray | None] | None) -> Any:
-        """Add trees; raw scores of the rows held out, and what the next round begins with."""
+        """Add trees; returns raw scores of the held-out rows, and the start of the next round."""
         trees = pickle.loads(grown)
         self._each(lambda row_slice: row_slice.add(trees))
         return self.held_out_raw(), None if then is None else self.begin(*then)
@@ -357,7 +359,7 @@ class BoostingProgram:
         return list(self._threads.map(do, things))
 
     def _summed(self, shape: Any, do: Callable[[_RowSlice, np.ndarray], None]) -> np.ndarray:
-        """A reply is sent before the next one is asked for: they may lie in the same place."""
+        """The sum of the replies of all slices; the next reply reuses its memory."""
 
         def reply_of(row_slice: _RowSlice) -> np.ndarray:
             reply = row_slice.reply_buffer(shape)
@@ -372,7 +374,7 @@ class BoostingProgram:
 
 
 def _sliced(rows: WorkerRows, n_threads: int) -> list[WorkerRows]:
-    """Rows for so many threads, cut where tiles begin."""
+    """The rows in slices for `n_threads` threads, cut at borders of tiles."""
     n = len(rows.train)
     n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
     n_slices = min(n_threads, n_tiles)

@@ -1,9 +1,9 @@
-"""A Dask cluster: its client and workers, waits that end, and attempts after a worker was lost.
+"""A Dask cluster: its client and workers, waits with a limit, and retries after losses.
 
-errors    errors of a cluster, in words that say what to do
+errors    errors of a cluster that say what to do
 client    the client of a fit
-workers   the workers, and whether they compute alike
-waiting   results of futures, and workers, while there is something to wait for
+workers   the workers, and whether their software and processors are the same
+waiting   waits for results of futures and for workers, with a limit
 kernels   compiled kernels on the workers
 retries   another attempt when a worker is lost
 """

@@ -1,4 +1,4 @@
-"""The client of a fit: the one that was given, the current one, or that of the task it runs in."""
+"""The client of a fit: the one that was given, that of the task it runs in, or the current one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["client_of"]
 
 
 def client_of(client: distributed.Client | None = None) -> distributed.Client:
-    """The client that was given; else, inside a task, that of its worker; else the current one.
+    """The client that was given; otherwise that of the worker in a task, or the current one.
 
-    Inside a task, the task secedes: it will wait for tasks that may have to run on its thread.
+    A task secedes from its thread, because it will wait for tasks that may need this thread.
     """
     if client is not None:
         if not isinstance(client, distributed.Client):
@@ -29,7 +29,7 @@ def client_of(client: distributed.Client | None = None) -> distributed.Client:
         _secede_once()
     if client.asynchronous:
         raise ClusterError(
-            "The client is asynchronous, and a fit waits. Use a client without asynchronous=True, "
+            "The client is asynchronous, but a fit blocks. Use a client without asynchronous=True, "
             "or run the fit in a thread: await asyncio.to_thread(model.fit, X, y)."
         )
     if client.status != "running":

@@ -1,4 +1,4 @@
-"""Errors of a cluster, in words that say what to do."""
+"""Errors of a cluster that say what to do."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = [
 
 
 class WorkerLost(ClusterError):  # noqa: N818
-    """A fit has lost a worker, or what it held: another attempt may succeed.
+    """A worker, or data that it held, was lost during a fit: another attempt may succeed.
 
-    `worker` is the address of the worker, "" if it is not known.
+    `worker` is the address of the worker, "" if it is unknown.
     """
 
     def __init__(self, message: str, worker: str = "") -> None:
@@ -35,7 +35,7 @@ class WorkerLost(ClusterError):  # noqa: N818
 
 @contextmanager
 def explained_errors(client: distributed.Client) -> Iterator[None]:
-    """What Dask raises when it loses workers or its scheduler, as errors that say what to do."""
+    """Raise errors of Dask about lost workers or schedulers as errors that say what to do."""
     from concurrent.futures import CancelledError
 
     from distributed.comm.core import CommClosedError
@@ -47,32 +47,33 @@ def explained_errors(client: distributed.Client) -> Iterator[None]:
         raise ClusterError(killed_worker_message(error)) from error
     except CancelledError as error:
         raise ClusterError(
-            f"The cluster has dropped work of this fit ({error}): client.restart() or "
-            f"client.cancel() was called, or: {scheduler_lost_message(client)}"
+            f"The cluster has cancelled tasks of this fit ({error}): client.restart() or "
+            "client.cancel() was called, or the scheduler is lost: "
+            f"{scheduler_lost_message(client)}"
         ) from error
     except CommClosedError as error:
         raise ClusterError(scheduler_lost_message(client)) from error
 
 
 def killed_worker_message(error: Any, what: str = "") -> str:
-    """What to know about a task that has taken its worker with it again and again."""
+    """The message about a task during which several workers died."""
     task = what or f"the task {str(error.task)!r}"
     last = getattr(error.last_worker, "address", error.last_worker)
     limit = getattr(error.last_worker, "memory_limit", 0)
     memory = f", which has {limit / 2**30:.1f} GiB of memory" if limit else ""
     return (
         f"{getattr(error, 'allowed_failures', 3) + 1} workers died while they worked on {task}, "
-        f"the last of them {last}{memory}. Most likely what it makes does not fit: use "
+        f"the last of them {last}{memory}. Most likely its result does not fit into memory: use "
         "smaller partitions (X.repartition(partition_size='100MB'), X.rechunk), or workers with "
-        "more memory. The worker's log says more."
+        "more memory. See the logs of the workers."
     )
 
 
 def scheduler_lost_message(client: distributed.Client) -> str:
-    """What to know about a scheduler that does not answer."""
+    """The message about a scheduler that does not respond."""
     where = getattr(client.scheduler, "address", "?")
     return (
-        f"The scheduler at {where} does not answer. What it knew of the data is lost with it: "
-        "start a cluster, make a new client, and fit again; a fit inside margrove.checkpoint goes "
-        "on where it was."
+        f"The scheduler at {where} does not respond, so the data on the cluster are lost. Start a "
+        "cluster, make a new client, and fit again. A fit inside margrove.checkpoint then "
+        "continues from its checkpoint."
     )

@@ -1,4 +1,4 @@
-"""Compiled kernels on the workers: each machine compiles them once, before a fit needs them."""
+"""Compiled kernels on the workers: each machine compiles them once, before a fit uses them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _WARMED: weakref.WeakKeyDictionary[Any, set[tuple[str, str]]] = weakref.WeakKeyD
 
 
 def machines_of(client: distributed.Client, workers: list[str]) -> dict[str, list[str]]:
-    """Workers by the machine (and the cache of compiled loops) that they share."""
-    there = run_on_workers(client, workers, _machine)
+    """Workers grouped by machine and cache of compiled kernels."""
+    machines = run_on_workers(client, workers, _machine)
     groups: dict[str, list[str]] = defaultdict(list)
     for worker in workers:
-        if isinstance(there[worker], str):  # else it was lost just now
-            groups[there[worker]].append(worker)
+        if isinstance(machines[worker], str):  # otherwise it has been lost
+            groups[machines[worker]].append(worker)
     return dict(groups)
 
 
@@ -35,9 +35,9 @@ def _machine() -> str:
 
 
 def warm_kernels(client: distributed.Client, workers: list[str], *names: str) -> None:
-    """Have some entries of `margrove._runtime.warmup.PARTS` compiled, once on each machine.
+    """Compile some entries of `margrove._runtime.warmup.PARTS`, once on each machine.
 
-    Otherwise all workers of a machine would compile the same loops at the same time.
+    Otherwise all workers of a machine would compile the same kernels at the same time.
     """
     done = _WARMED.setdefault(client, set())
     if all((worker, name) in done for worker in workers for name in names):

@@ -1,4 +1,4 @@
-"""Attempts, and another one when a worker is lost, as long as that can help."""
+"""Retries of a fit after a worker was lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("margrove")
 
 T = TypeVar("T")
 
-_REMOVAL_SECONDS = 5.0  # that a scheduler may take to remove a lost worker
+_REMOVAL_SECONDS = 5.0  # to wait until the scheduler has removed a lost worker
 
 
 def with_retries(
@@ -30,58 +30,55 @@ def with_retries(
     seconds: float | None = None,
     progress: Callable[[], Any] | None = None,
 ) -> T:
-    """Call `attempt(workers)`, and again with those that are left whenever it loses one.
+    """Call `attempt(workers)`, and call it again with the remaining workers after a loss.
 
     Parameters
     ----------
     attempt : callable
-        Gets the addresses of the workers that there are. What it learns it keeps itself, so that
-        the next call goes on from there. It is tried again after `WorkerLost` only.
+        Takes the addresses of the available workers. It keeps its own progress, so that the next
+        call continues from there. It is repeated only after `WorkerLost`.
     client : distributed.Client
     attempts : int, default=10
-        So many without progress are enough.
+        The largest number of attempts without progress.
     seconds : float, optional
-        How long to wait where no worker is left; by default a bit less than a minute.
+        How long to wait for a worker if there is none; by default a bit less than a minute.
     progress : callable, optional
-        Says how far `attempt` has come. Whenever that changes, attempts are counted anew.
+        Returns how far `attempt` has come. When this changes, the count of attempts restarts.
 
     Returns
     -------
-    what `attempt` returns
+    the result of `attempt`
 
     Raises
     ------
     ClusterError
-        That names what was lost.
+        If all attempts have lost a worker; it names the last loss.
     """
     lost: list[str] = []
-    missed: set[str] = set()  # the scheduler may count on them for minutes
+    missed: set[str] = set()  # the scheduler may list them for minutes
     reached = progress() if progress else None
     while len(lost) < attempts:
         try:
             with explained_errors(client):
                 wait_for_workers(client, seconds)
-                there = workers_of(client)
-                return attempt([worker for worker in there if worker not in missed] or there)
+                available = workers_of(client)
+                return attempt([w for w in available if w not in missed] or available)
         except WorkerLost as error:
             if progress and progress() != reached:
                 reached, lost = progress(), []
             lost.append(str(error))
             missed.add(error.worker)
-            logger.info("A fit starts again on the workers that are left: %s", error)
+            logger.info("A fit starts again on the remaining workers: %s", error)
             wait_until_removed(client, error.worker)
     raise ClusterError(
-        f"A fit lost workers {attempts} times and was given up. Last of all: {lost[-1]} Workers "
-        "that run out of memory are killed: use more or larger ones, or smaller partitions; their "
-        "logs say more."
+        f"A fit lost workers {attempts} times and was stopped. The last loss: {lost[-1]} Workers "
+        "that run out of memory are killed: use more or larger workers, or smaller partitions. See "
+        "the logs of the workers."
     )
 
 
 def wait_until_removed(client: distributed.Client, worker: str) -> None:
-    """Return when the scheduler has removed a lost worker, so that no attempt uses it again.
-
-    It gives up after a few seconds.
-    """
+    """Wait a few seconds until the scheduler has removed a lost worker, so that it is not used."""
     end = time.monotonic() + _REMOVAL_SECONDS
     while worker in available_workers(client) and time.monotonic() < end:
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Waits that end: for results, while there are workers to compute them, and for workers."""
+"""Waits for results and for workers that end when there are no workers."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ __all__ = [
     "wait_for_workers",
 ]
 
-SECONDS_WITHOUT_WORKERS = 50.0  # seconds without a single worker after which a wait is given up
+SECONDS_WITHOUT_WORKERS = 50.0  # after which a wait without any worker ends with an error
 _CHECK_SECONDS = 2.0
 
 
 def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "") -> list[Any]:
-    """The results of futures, in their order; an error where no workers are left.
+    """The results of futures, in their order; an error if no workers are left.
 
-    Dask waits for ever for a cluster without workers. Errors of tasks are raised as they are; where
-    workers have died of a task, `what` says which it was ("partition {} of X").
+    Dask itself would wait for ever. Errors of tasks are raised unchanged. If a task has killed its
+    workers, `what` names it in the message ("partition {} of X").
     """
     with explained_errors(client):
         wait_for_results(client, futures)
-        for number, future in enumerate(futures):  # of several errors always the first
+        for number, future in enumerate(futures):  # the first of several errors
             if future.status == "error":
                 _raise_error_of(future, what.format(number))
         return _fetched(client, futures)
 
 
 def _fetched(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
-    """Results of tasks that are done; if their worker is lost just now, they are done again."""
+    """Results of finished tasks; those of a worker that is lost meanwhile are computed again."""
     coming, loop = client.gather(list(futures), asynchronous=True), vars(client.loop)
     gathering = asyncio.run_coroutine_threadsafe(coming, loop["asyncio_loop"])
 
@@ -71,8 +71,7 @@ def wait_for_results(
 ) -> None:
     """Return when all futures are done, or one of them has failed.
 
-    ClusterError when for some seconds (by default SECONDS_WITHOUT_WORKERS) there is no worker at
-    all.
+    ClusterError if there is no worker for some seconds, by default SECONDS_WITHOUT_WORKERS.
     """
 
     def is_over(seconds: float) -> bool:
@@ -92,7 +91,7 @@ def _wait_until(
     futures: Sequence[Any],
     most: float,
 ) -> None:
-    """Call is_over(seconds) until it is true, while there are workers."""
+    """Call is_over(seconds) until it returns True, while there are workers."""
     last_seen = time.monotonic()
     if is_over(_CHECK_SECONDS):
         return
@@ -104,14 +103,14 @@ def _wait_until(
             raise ClusterError(_no_workers_message(client, most))
         if is_over(_CHECK_SECONDS):
             break
-    gc.collect()  # errors that tell of the time hold on to futures, and these to memory
+    gc.collect()  # timeout errors hold references to futures, and these hold memory
 
 
 def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> None:
-    """Let any worker do the tasks that are bound to lost workers.
+    """Let any worker run the tasks that are bound to lost workers.
 
     Tasks of partitions on disk are bound to the worker that has them. Dask would wait for that
-    worker for ever, even where others are allowed, if there was none at all for a moment.
+    worker for ever, even if others are allowed, after a moment without any worker.
     """
     waiting = [
         future.key for future in futures if future.status not in ("finished", "error", "cancelled")
@@ -120,9 +119,9 @@ def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> 
 
 
 def clear_worker_restrictions(client: distributed.Client, futures: Sequence[Any] = ()) -> bool:
-    """Clear the worker restrictions of tasks that are done: any worker may do them again.
+    """Clear the worker restrictions of finished tasks, so that any worker may repeat them.
 
-    Returns whether the scheduler allows it; where it does not, do not bind tasks to workers.
+    Returns whether the scheduler allows it; if not, do not bind tasks to workers.
     """
     return _lift_restrictions(client, [future.key for future in futures], of_lost_workers=False)
 
@@ -132,11 +131,11 @@ def _lift_restrictions(
 ) -> bool:
     """Clear the worker restrictions of tasks and of those that they need.
 
-    of_lost_workers: only where all of their workers are lost.
+    of_lost_workers: only of tasks all of whose workers are lost.
     """
 
-    def forget(dask_scheduler: Any = None) -> None:  # sent as it is: schedulers may lack margrove
-        tasks, there = dask_scheduler.tasks, dask_scheduler.workers
+    def clear(dask_scheduler: Any = None) -> None:  # sent by value: schedulers may lack margrove
+        tasks, workers = dask_scheduler.tasks, dask_scheduler.workers
         waiting = [tasks[key] for key in keys if key in tasks]
         seen, freed = set(), {}
         while waiting:
@@ -147,7 +146,7 @@ def _lift_restrictions(
             waiting += task.dependencies
             if not (
                 of_lost_workers
-                and any(worker in there for worker in task.worker_restrictions or ())
+                and any(worker in workers for worker in task.worker_restrictions or ())
             ):
                 task.worker_restrictions = set()
                 others = task.host_restrictions or task.resource_restrictions
@@ -157,14 +156,14 @@ def _lift_restrictions(
             dask_scheduler.transitions(freed, "margrove-frees-tasks")
 
     try:
-        client.run_on_scheduler(forget)
-    except Exception:  # one that runs nothing for clients, or is lost: others will say so
+        client.run_on_scheduler(clear)
+    except Exception:  # it refuses functions of clients, or is lost, which shows elsewhere
         return False
     return True
 
 
 def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
-    """Return as soon as there is a worker; ClusterError if none comes."""
+    """Wait until there is a worker; ClusterError if none appears."""
     seconds = SECONDS_WITHOUT_WORKERS if seconds is None else seconds
     end = time.monotonic() + seconds
     while not available_workers(client):
@@ -175,7 +174,7 @@ def wait_for_workers(client: distributed.Client, seconds: float | None = None) -
 
 def _no_workers_message(client: distributed.Client, seconds: float) -> str:
     return (
-        f"All workers of the cluster at {client.scheduler.address} are lost, and for {seconds:.0f} "
-        "seconds no new one has come. Start workers and fit again; workers with more memory, or "
-        "smaller partitions, if they ran out of it: the workers' logs say so."
+        f"All workers of the cluster at {client.scheduler.address} are lost, and no new one has "
+        f"appeared for {seconds:.0f} seconds. Start workers and fit again. If they ran out of "
+        "memory (see their logs), use workers with more memory, or smaller partitions."
     )

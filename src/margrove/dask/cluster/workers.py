@@ -1,10 +1,10 @@
-"""The workers of a cluster: which there are, and whether they compute alike.
+"""The workers of a cluster, and whether their software and processors are the same.
 
-These settings of Dask's configuration are ours:
+margrove reads these settings of Dask's configuration:
 
-    margrove.workers            how many workers a fit uses at most, or their addresses
-    margrove.mixed-processors   True lets workers differ in their processors (see `workers_of`)
-    margrove.plain-sockets      True lets fits use sockets that are not encrypted where Dask's are
+    margrove.workers            the largest number of workers of a fit, or their addresses
+    margrove.mixed-processors   True allows workers with different processors (see `workers_of`)
+    margrove.plain-sockets      True allows unencrypted sockets where those of Dask are encrypted
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from margrove.dask.cluster.errors import ClusterError, WorkerLost, scheduler_los
 
 __all__ = ["available_workers", "is_wanted", "run_on_workers", "threads_of_worker", "workers_of"]
 
-ANSWER_SECONDS = 45.0  # after which a scheduler that says nothing counts as lost
+ANSWER_SECONDS = 45.0  # after which a silent scheduler counts as lost
 _WORKER_SECONDS = 60.0  # the same for a worker, which may have to import margrove first
 _TRIES = 3
 
@@ -33,9 +33,9 @@ _COMPARED: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary(
 
 
 def available_workers(client: distributed.Client) -> dict[str, int]:
-    """The workers that there are at the moment, and how many threads each has.
+    """The current workers, and the number of threads of each.
 
-    A paused worker (which is short of memory) starts nothing, so it is not among them.
+    Paused workers, which are short of memory, start no tasks and are left out.
     """
     try:
         found = client.sync(
@@ -53,26 +53,26 @@ def available_workers(client: distributed.Client) -> dict[str, int]:
 def workers_of(client: distributed.Client) -> list[str]:
     """Addresses of the workers that a fit may use, sorted.
 
-    They are compared with each other and with this process. Models do not depend on who computed
-    what only if everybody computes alike: with the same versions, and with machine code for the
-    same kind of processor. Workers that differ are an error that lists them.
+    They are compared with this process. Models are independent of which worker computed what only
+    if all have the same versions, and machine code for the same kind of processor. Differences
+    are an error that lists the workers.
     """
     for _ in range(_TRIES):
         chosen = _chosen(_some_workers(client))
         silent = _compare(client, chosen)
         if len(silent) < len(chosen):
             return [worker for worker in chosen if worker not in silent]
-    raise WorkerLost(f"No worker of the cluster at {client.scheduler.address} answers.")
+    raise WorkerLost(f"No worker of the cluster at {client.scheduler.address} responds.")
 
 
 def _some_workers(client: distributed.Client) -> list[str]:
-    there = list(available_workers(client))
-    if not there:
+    available = list(available_workers(client))
+    if not available:
         raise WorkerLost(
             f"The cluster at {client.scheduler.address} has no workers. Start some, for example "
             f"with `dask worker {client.scheduler.address}`, or cluster.scale(4)."
         )
-    return there
+    return available
 
 
 def run_on_workers(
@@ -82,9 +82,9 @@ def run_on_workers(
     *arguments: Any,
     seconds: float = _WORKER_SECONDS,
 ) -> dict[str, Any]:
-    """Run a function on workers, now, beside their tasks: what each returns, or an exception.
+    """Run a function on workers at once, beside their tasks: the result or exception of each.
 
-    A worker that does not answer for some seconds, or is gone, has an OSError.
+    For a worker that does not respond within `seconds`, or is lost, that is an OSError.
     """
 
     async def one(worker: str) -> Any:
@@ -93,7 +93,7 @@ def run_on_workers(
             found = await asyncio.wait_for(running, seconds)
         except (OSError, TimeoutError) as error:
             return OSError(str(error) or f"no answer in {seconds:.0f} seconds")
-        return found.get(worker, OSError("it is gone"))
+        return found.get(worker, OSError("it is lost"))
 
     async def all_of_them() -> list[Any]:
         return list(await asyncio.gather(*map(one, workers)))
@@ -111,14 +111,14 @@ def _chosen(workers: list[str]) -> list[str]:
     chosen = [address for address in workers if address in names]
     if not chosen:
         raise ClusterError(
-            f"None of the workers that margrove.workers names is there: {sorted(names)}. There are "
-            f"{workers}."
+            f"None of the workers in the setting margrove.workers is available: {sorted(names)}. "
+            f"Available are {workers}."
         )
     return chosen
 
 
 def _compare(client: distributed.Client, workers: list[str]) -> set[str]:
-    """The workers that do not answer; an error if others differ from this process.
+    """The workers that do not respond; an error if others differ from this process.
 
     Each worker is compared once.
     """
@@ -162,11 +162,11 @@ def _differences(by_difference: dict[str, list[str]], is_processor_only: bool) -
     ]
     way_out = (
         "Their machine code rounds differently. Set NUMBA_CPU_NAME (for example to x86-64-v3) and "
-        "an empty NUMBA_CPU_FEATURES for this process and all workers; or, if the last digits of "
-        'a model may depend on who computed what, dask.config.set({"margrove.mixed-processors": '
+        "an empty NUMBA_CPU_FEATURES for this process and all workers. Or allow that the last "
+        'digits of a model depend on the workers: dask.config.set({"margrove.mixed-processors": '
         "True})."
         if is_processor_only
-        else "Install the same versions everywhere: models would depend on who computed what."
+        else "Install the same versions everywhere: otherwise models would depend on the workers."
     )
     return "\n".join(["Workers differ from this process:", *lines, way_out])
 
@@ -189,7 +189,7 @@ def _software() -> dict[str, str]:
 
 
 def _processor() -> dict[str, str]:
-    """What compiled code is made for, as Numba decides it."""
+    """The processor for which Numba compiles."""
     import llvmlite.binding as llvm
 
     name = os.environ.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name()
@@ -202,7 +202,7 @@ def _processor() -> dict[str, str]:
 
 
 def threads_of_worker() -> int:
-    """Threads of the worker that this runs on: what margrove's own may take there."""
+    """The number of threads of the worker that runs this, which margrove may use there."""
     try:
         return max(1, int(distributed.get_worker().state.nthreads))
     except ValueError:
@@ -210,7 +210,7 @@ def threads_of_worker() -> int:
 
 
 def is_wanted() -> bool:
-    """Whether the task that calls this is still wanted: it was not cancelled."""
+    """Whether the calling task has not been cancelled."""
     from dask.context import thread_state
     from distributed import get_worker
 

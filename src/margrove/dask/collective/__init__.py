@@ -1,8 +1,8 @@
-"""Workers that compute together: one call of a method, on the rows of all of them.
+"""Worker groups: one call of a method on the rows of all workers.
 
-worker_group   the client's side: long-lived tasks, one a worker
+worker_group   the client's side: long-running tasks, one a worker
 channels       authenticated sockets between the workers, and heartbeats
-reductions     requests, replies, and several replies as one
+reductions     requests, replies, and the reduction of several replies to one
 worker_loop    the worker's side: the loop that serves calls
 """
 

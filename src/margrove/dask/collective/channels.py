@@ -1,13 +1,13 @@
 """Channels of a worker group: authenticated sockets that carry messages and heartbeats.
 
-A message is a number of buffers, their lengths, and the buffers themselves, all lengths as
-unsigned 64-bit integers, little-endian. The first buffer is a pickle, the others are the arrays
-in it, as they lie in memory. A message of no buffers is a heartbeat.
+A message consists of the number of buffers, their lengths, and the buffers; numbers are unsigned
+64-bit integers, little-endian. The first buffer is a pickle, the others are the contents of the
+arrays in it. A message without buffers is a heartbeat.
 
 Nothing is unpickled before both ends have proved, by HMAC over fresh numbers, that they know the
-key of the group, which travels through Dask. A channel on which nothing arrives for
-`heartbeat_timeout` seconds is lost: both ends send several heartbeats in that time, whatever else
-they do.
+key of the group, which is sent through Dask. A channel on which nothing arrives for
+`heartbeat_timeout` seconds is lost: both ends send several heartbeats in that time, even while they
+compute.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST_PAUSE = 2.0
 _HANDSHAKE_SECONDS = 20.0
 _AT_ONCE = 1 << 20
 _MOST_BUFFERS = 1 << 20
-_MOST_PIECES = 64  # of a message that the system takes at once
+_MOST_PIECES = 64  # buffers in one system call
 _NONCE = 32
 _COUNT = struct.Struct("<Q")
 _WHO = struct.Struct("<q")
@@ -48,13 +48,13 @@ Inbox = queue.SimpleQueue[tuple[int, Any]]
 
 @dataclass(frozen=True)
 class ChannelLost:
-    """A message of the channel itself: its other end is lost, and why."""
+    """A message of the channel itself: the other end is lost, with the reason."""
 
     reason: str
 
 
 class Channel:
-    """One end of a channel: sends messages, and puts those that arrive into an inbox.
+    """One end of a channel: sends messages, and puts received ones into an inbox.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Channel:
         """Tell the other end that this one is alive, unless a message is just being sent."""
         if self._sending.acquire(blocking=False):
             try:
-                with contextlib.suppress(OSError):  # the reader will say so
+                with contextlib.suppress(OSError):  # the reading thread notices
                     self._connection.sendall(_COUNT.pack(0))
             finally:
                 self._sending.release()
@@ -116,11 +116,11 @@ class Channel:
                 if message is not _HEARTBEAT:
                     self._inbox.put((self.name, message))
         except TimeoutError:
-            reason = f"nothing was heard of it for {self._heartbeat_timeout:.0f} seconds"
+            reason = f"nothing was received from it for {self._heartbeat_timeout:.0f} seconds"
         except (OSError, EOFError) as error:
             reason = str(error) or "its connection was closed"
-        except Exception as error:  # what cannot be unpickled
-            reason = f"it sent what cannot be read: {type(error).__name__}: {error}"
+        except Exception as error:  # a message that cannot be unpickled
+            reason = f"it sent a message that cannot be read: {type(error).__name__}: {error}"
         self._inbox.put((self.name, ChannelLost(reason)))
         self.close()
 
@@ -129,13 +129,13 @@ class Channel:
         if count == 0:
             return _HEARTBEAT
         if count > _MOST_BUFFERS:
-            raise EOFError("it sent a message of no known form")
+            raise EOFError("it sent a message of unknown format")
         sizes = self._take(count * _COUNT.size)
         buffers = [self._take(size) for (size,) in _COUNT.iter_unpack(sizes)]
         return pickle.loads(buffers[0], buffers=buffers[1:])
 
     def _take(self, size: int) -> bytearray:
-        """Exactly so many bytes, which may be written to, as arrays are made of them."""
+        """Receive exactly `size` bytes, in a writable buffer, of which arrays are made."""
         return _received(self._connection, size)
 
 
@@ -143,7 +143,7 @@ _HEARTBEAT = object()
 
 
 def _send_all(connection: socket.socket, buffers: list[memoryview]) -> None:
-    """One after the other, as they lie in memory; a limit of time holds for a piece."""
+    """Send buffers one after the other without copying; the timeout holds for each call."""
     waiting = [buffer for buffer in buffers if buffer.nbytes]
     while waiting:
         sent = connection.sendmsg(waiting[:_MOST_PIECES])
@@ -168,11 +168,11 @@ def _received(connection: socket.socket, size: int) -> bytearray:
 
 
 def listen_at(host: str) -> socket.socket:
-    """A listening socket at a free port; at all addresses where this one is not our own."""
+    """A listening socket at a free port; at all addresses if the host is not local."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, 0), family=family, backlog=128)
-    except OSError:  # such as the outer address of a container
+    except OSError:  # such as the external address of a container
         return socket.create_server(("", 0), family=socket.AF_INET, backlog=128)
 
 

@@ -1,4 +1,4 @@
-"""Requests to a worker group, the replies to them, and several replies reduced to one."""
+"""Requests to a worker group, their replies, and the reduction of several replies to one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["START", "Reply", "Request", "picklable", "reduced", "reduced_reply"]
 
 @dataclass(frozen=True)
 class Request:
-    """What every worker is to do; `is_forwarded` ones come from the parent in the tree."""
+    """A call for every worker; with `is_forwarded`, workers forward it to their children."""
 
     number: int
     method: str
@@ -23,14 +23,14 @@ class Request:
     is_forwarded: bool = True
 
 
-START = Request(0, "", (), "none")  # to make the program
+START = Request(0, "", (), "none")  # workers create the program
 
 
 @dataclass(frozen=True)
 class Reply:
     """The reply of a worker and its children to a request.
 
-    kind    "value", "error" (an exception, and where), or "lost" (a worker, and why)
+    kind    "value", "error" (an exception), or "lost" (the rank of a worker, and the reason)
     """
 
     number: int
@@ -39,7 +39,7 @@ class Reply:
 
 
 def reduced_reply(request: Request, replies: list[Reply]) -> Reply:
-    """The replies of several workers as one; the first loss or error, if there is one."""
+    """The replies of several workers as one; the first loss or error if there is one."""
     for kind in ("lost", "error"):
         for reply in replies:
             if reply.kind == kind:
@@ -52,10 +52,10 @@ def reduced_reply(request: Request, replies: list[Reply]) -> Reply:
 
 
 def reduced(how: str, values: list[Any]) -> Any:
-    """Values as one.
+    """Several values reduced to one.
 
-    "sum", "max" and "min" are elementwise, also inside tuples, lists and dicts; "list" joins
-    {rank: value}; "first" and "none" give the first value.
+    "sum", "max" and "min" are elementwise, also inside tuples, lists and dicts; "list" merges
+    dicts {rank: value}; "first" and "none" return the first value.
     """
     if how in ("none", "first"):
         return values[0]
@@ -88,7 +88,7 @@ def _pairwise(operation: Any, one: Any, other: Any) -> Any:
 
 
 def picklable(error: Exception) -> Exception:
-    """The error, or one of its text where it cannot be sent."""
+    """The error, or a RuntimeError with its text if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,10 +1,9 @@
-"""Worker groups: long-lived tasks, one a worker, that hold rows and compute together.
+"""Worker groups: long-running tasks, one a worker, that hold rows and compute together.
 
-A scheduler that starts a task for each step of an iteration takes longer than most steps. A worker
-group is started once; then `call` sends a message on sockets, and the replies, reduced on their
-way, come back. A task of a group occupies a thread of its worker only until it runs: then it
-secedes. So no two groups ever wait for each other, nor does a group wait for a partition of its
-table that has to be computed again.
+Starting a task of the scheduler takes longer than most steps of an iteration. A worker group is
+started once. Then `call` sends a message over sockets, and the replies are reduced on their way
+back. A task of a group secedes from the thread of its worker as soon as it runs, so that groups
+never wait for each other, nor for a partition that has to be computed again.
 """
 
 from __future__ import annotations
@@ -53,22 +52,23 @@ class WorkerGroup:
     ----------
     client : distributed.Client
     shards : list of Shard
-        From `plan_shards`: who is to hold which rows.
+        From `plan_shards`: the rows of each worker.
     partitions : Partitions
         The table.
     program : str
-        "module:ClassName". Each worker makes one, `ClassName(rows, *arguments)`, where `rows` is
-        a `ShardRows`, or what the class `takes`, see `worker_loop`; `call` calls its methods.
+        "module:ClassName". Each worker creates one, `ClassName(rows, *arguments)`, where `rows` is
+        a `ShardRows`, or what the class attribute `takes` says, see `worker_loop`. `call` calls
+        its methods.
     *arguments
         The same for all workers; pass large ones as futures.
     heartbeat_timeout : float
-        Seconds without a heartbeat of a worker after which it counts as lost. A worker that
-        computes has heartbeats.
+        Seconds without a heartbeat after which a worker counts as lost. Workers send heartbeats
+        while they compute.
 
     Raises
     ------
     WorkerLost
-        From any method, when a worker is lost. `with_retries` tries again.
+        From any method, when a worker is lost. `with_retries` then tries again.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class WorkerGroup:
         self._ended = threading.Event()
         self._tasks: list[Any] = []
         self._number = 0
-        # by requests under way, and workers
+        # by number of the request, and rank of the worker
         self._replies: dict[int, dict[int, Reply]] = {START.number: {}}
         self._is_broken = False
 
@@ -108,33 +108,33 @@ class WorkerGroup:
     # -- calls --
 
     def call(self, method: str, *arguments: Any, reduce: str = "sum") -> Any:
-        """Have every worker call `program.method(*arguments)`, and reduce what they return.
+        """Call `program.method(*arguments)` on every worker, and reduce the results.
 
         Parameters
         ----------
         method : str
         *arguments
-            The same for all; arrays travel as they lie in memory.
+            The same for all workers; arrays are sent without copying.
         reduce : {"sum", "max", "min", "list", "first", "none"}, default="sum"
             Elementwise, also inside tuples, lists and dicts; or a list in the order of shards; or
-            the reply of the first worker; or nothing. Whole numbers add up to the same for any
-            number of workers, floats do not.
+            the reply of the first worker; or nothing. Sums of whole numbers do not depend on the
+            number of workers, sums of floats do.
 
         Returns
         -------
-        the reply of all workers, reduced
+        the reduced reply of all workers
         """
         return self.finish_call(self.start_call(method, *arguments, reduce=reduce))
 
     def start_call(self, method: str, *arguments: Any, reduce: str = "sum") -> Request:
-        """Send a call; `finish_call` gives its reply. Workers serve calls one after the other."""
+        """Send a call; `finish_call` returns its reply. Workers serve calls in order."""
         request = self._request(method, arguments, reduce)
         for rank in ranks_under_client(self.n_workers):
             self._send(rank, request)
         return request
 
     def finish_call(self, request: Request) -> Any:
-        """The reply of all workers to a call, reduced."""
+        """The reduced reply of all workers to a call."""
         reply = self._reply(request)
         if request.reduce == "list":
             return [reply.value[rank] for rank in range(self.n_workers)]
@@ -143,7 +143,7 @@ class WorkerGroup:
     def call_each(
         self, method: str, arguments: Sequence[tuple[Any, ...]], reduce: str = "sum"
     ) -> Any:
-        """The same with arguments of its own for each worker, in the order of shards."""
+        """Like `call`, with separate arguments for each worker, in the order of shards."""
         if len(arguments) != self.n_workers:
             raise ValueError(
                 f"arguments must be one tuple for each of {self.n_workers} workers. Got "
@@ -184,19 +184,19 @@ class WorkerGroup:
         return reply
 
     def _next_message(self) -> tuple[int, Any]:
-        """Waits as long as all workers send heartbeats; see `Channel`."""
+        """Wait for the next message while all workers send heartbeats; see `Channel`."""
         while True:
             try:
                 rank, message = self._inbox.get(timeout=_CHECK_SECONDS)
             except queue.Empty:
-                self._look_at_tasks()
+                self._check_tasks()
                 continue
             if isinstance(message, ChannelLost):
                 raise self._broken(rank, message.reason)
             return rank, message
 
-    def _look_at_tasks(self) -> None:
-        """A task that Dask could not even start says nothing on its channel."""
+    def _check_tasks(self) -> None:
+        """Raise the error of a task that Dask could not start, which sends no message."""
         for task, shard in zip(self._tasks, self._shards, strict=False):
             if task.status == "error":
                 self._is_broken = True
@@ -213,7 +213,7 @@ class WorkerGroup:
             shard.worker,
         )
 
-    # -- beginning and ending --
+    # -- start and end --
 
     def __enter__(self) -> Self:
         try:
@@ -258,8 +258,8 @@ class WorkerGroup:
                     raise self._broken(rank, str(error)) from error
                 raise ClusterError(
                     f"This process cannot reach worker {self.workers[rank]} at port {address[1]} "
-                    f"({error}). Let it through the firewall, or fit where workers can be reached: "
-                    "in a task, client.submit(model.fit, X, y).result()."
+                    f"({error}). Open the port in the firewall, or fit in a task, from which the "
+                    "workers can be reached: client.submit(model.fit, X, y).result()."
                 ) from error
             self._channels[rank] = Channel(
                 connection, rank, self._inbox, self._heartbeat_timeout
@@ -296,7 +296,7 @@ class WorkerGroup:
         )
 
     def close(self) -> None:
-        """End all tasks. A method that is still running ends when it looks at `rows.cancelled`."""
+        """End all tasks. A method that is still running ends when it checks `rows.cancelled`."""
         for channel in self._channels.values():
             with contextlib.suppress(OSError):
                 if not self._is_broken:
@@ -315,12 +315,12 @@ class WorkerGroup:
 
 
 def refuse_encrypted(workers: Sequence[str]) -> None:
-    """The channels of a worker group are not encrypted; where Dask's are, that has to be said."""
+    """Refuse clusters with encryption, unless a setting allows unencrypted channels."""
     if any(worker.startswith("tls://") for worker in workers) and not dask.config.get(
         "margrove.plain-sockets", False
     ):
         raise ClusterError(
-            "This cluster encrypts what it sends (tls://), and the sockets of a fit do not: they "
-            "are authenticated only. If that will do on your network, "
+            "This cluster encrypts its messages (tls://), but the sockets of a fit are only "
+            "authenticated, not encrypted. To allow them on your network: "
             'dask.config.set({"margrove.plain-sockets": True}).'
         )

@@ -1,9 +1,9 @@
 """The worker's side of a worker group: an endpoint for channels, and the loop that serves calls.
 
-The client has a channel to every worker, so that it notices at once when one is lost, and each
-worker notices when the client is gone. Up to four workers get requests and send replies on these.
-More workers form a binary tree: worker k has the children 2k + 1 and 2k + 2. Requests travel down
-this tree, replies are reduced on their way up.
+The client has a channel to every worker, so that each notices at once when the other is lost. Up
+to four workers exchange requests and replies over these channels. More workers form a binary tree:
+worker k has the children 2k + 1 and 2k + 2. Requests go down this tree, and replies are reduced on
+their way up.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from margrove.dask.partitions import Shard, pieces_of_shard, rows_of_shard, tile
 __all__ = ["CLIENT", "open_endpoint", "ranks_under_client", "run_worker_loop"]
 
 CLIENT = -1
-_MAX_DIRECT = 4  # workers that the client sends requests to itself
-_ARRIVE_SECONDS = 120.0  # until the client has called
+_MAX_DIRECT = 4  # workers up to which the client sends requests to all of them itself
+_ARRIVE_SECONDS = 120.0  # to wait for the client to connect
 
 
 # -- the tree of workers --
 
 
 def ranks_under_client(n_workers: int) -> range:
-    """Ranks of the workers that get requests from the client itself."""
+    """Ranks of the workers that get requests directly from the client."""
     return range(n_workers if n_workers <= _MAX_DIRECT else 1)
 
 
@@ -84,7 +84,7 @@ class Endpoint:
         self.cancelled = threading.Event()
         self._key, self._heartbeat_timeout, self._forget = key, heartbeat_timeout, forget
         self._since = time.monotonic()
-        self._client_has_called = threading.Event()
+        self._client_is_connected = threading.Event()
         self._listener = listen_at(host)
         self._listener.settimeout(1.0)
         self.port = int(self._listener.getsockname()[1])
@@ -118,12 +118,12 @@ class Endpoint:
         self.channels[who] = channel
         channel.start()
         if who == CLIENT:
-            self._client_has_called.set()
+            self._client_is_connected.set()
 
     def client(self) -> Channel:
-        """The channel to the client, which may just be doing its handshake."""
-        if not self._client_has_called.wait(self._heartbeat_timeout):
-            raise TimeoutError("the client has not called")
+        """The channel to the client; waits for its handshake."""
+        if not self._client_is_connected.wait(self._heartbeat_timeout):
+            raise TimeoutError("the client has not connected")
         return self.channels[CLIENT]
 
     def connect(self, address: tuple[str, int], rank: int, other: int) -> None:
@@ -136,7 +136,7 @@ class Endpoint:
         self._listener.close()
         for channel in list(self.channels.values()):
             channel.close()
-        self.inbox.put((CLIENT, ChannelLost("the client is gone")))
+        self.inbox.put((CLIENT, ChannelLost("the client is lost")))
 
 
 class _WatchedInbox:
@@ -157,7 +157,7 @@ _ENDPOINTS: dict[tuple[str, str], Endpoint] = {}
 def open_endpoint(
     group: str, key: bytes, heartbeat_timeout: float, dask_worker: Any = None
 ) -> tuple[str, int]:
-    """Runs on a worker before its task is submitted: the address (host, port) of a new endpoint."""
+    """Open an endpoint on a worker, before its task is submitted; returns (host, port)."""
     from distributed.comm.addressing import get_address_host
 
     is_inproc = dask_worker.address.startswith("inproc")
@@ -182,7 +182,7 @@ def run_worker_loop(
     program: str,
     arguments: tuple[Any, ...],
 ) -> None:
-    """The task of one worker: it lasts until the client ends the worker group, or is gone."""
+    """The task of one worker, which runs until the client closes the group or is lost."""
     endpoint = _ENDPOINTS.get((group, distributed.get_worker().address))
     if endpoint is None:
         raise WorkerLost("The worker was restarted before its task began.", shard.worker)
@@ -204,7 +204,7 @@ def run_worker_loop(
 
 
 def _program(program: str, arguments: tuple[Any, ...], *rows: Any) -> Any:
-    """A new program from its rows, or what it `takes`: "tiles", or "pieces" of partitions."""
+    """A new program, from its rows, or from what it `takes`: "tiles" or "pieces"."""
     made = _class_at(program)
     return made(_READERS[getattr(made, "takes", "rows")](*rows), *arguments)
 
@@ -222,11 +222,11 @@ def _class_at(program: str) -> Any:
 
 
 class _GroupClosed(Exception):  # noqa: N818
-    """The client, or the parent in the tree, is gone, or has closed the group."""
+    """The client or the parent in the tree is lost, or the client has closed the group."""
 
 
 class _WorkerLoop:
-    """Serves requests: runs them on the program, and sends the reply of itself and its children."""
+    """Runs requests on the program, and sends the reduced reply of itself and its children."""
 
     def __init__(self, endpoint: Endpoint, rank: int, n_workers: int, worker: str) -> None:
         self._endpoint = endpoint
@@ -251,12 +251,11 @@ class _WorkerLoop:
 
     def _next_request(self) -> Request:
         while True:
-            who, message = self._take(lambda message: isinstance(message, (Request, str)))
+            _, message = self._take(lambda message: isinstance(message, (Request, str)))
             if message == "end":
                 raise _GroupClosed
             if isinstance(message, Request):
                 return message
-            del who
 
     def _answer(self, request: Request, work: Callable[[], Any]) -> None:
         """Do the work, wait for the children, and send the reduced reply to the parent."""

@@ -1,7 +1,7 @@
-"""A table of a cluster as forests read it: in what order its rows are, and where its codes lie.
+"""A table on a cluster for forests: the order of its rows, and its codes on the workers.
 
-The order of the rows, the targets and the draws are found on this machine, from a hash, a target
-and a weight a row. The rows themselves, and their codes, stay on the workers.
+The client computes the order of the rows, the targets and the random draws, from a hash, a target
+and a weight of each row. The rows themselves, and their codes, stay on the workers.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from margrove.grove.table import BinnedDataset, TreeTable
 
 __all__ = ["ClusterCodes", "ForestTable", "ShapeOnly", "canonical_by_hash"]
 
-_MOST_TASKS = 4000  # that tell columns apart
+_MOST_TASKS = 4000  # that merge columns
 _BYTES_A_ROW = 120.0  # of a worker table besides its codes: targets, weights, draws
-_BYTES_A_THREAD = 60.0  # of a row of each tree that grows at the same time
+_BYTES_A_THREAD = 60.0  # a row, for each tree that grows at the same time
 
 
 @dataclass(frozen=True)
 class ShapeOnly:
-    """In the place of an array whose rows are on the workers: its shape."""
+    """The shape of an array whose rows are on the workers, in its place."""
 
     shape: tuple[int, int]
 
@@ -48,11 +48,11 @@ class ShapeOnly:
 class ForestTable(TreeTable):
     """A checked table in partitions.
 
-    partitions            categories as numbers, NaN for what is missing
-    forest           parameters only
-    kept             rows of nonzero weight; None if all are
+    partitions       categories as numbers, NaN for missing values
+    forest           an unfitted forest, for its parameters
+    kept             rows of nonzero weight; None for all
     largest_weight   None without weights
-    held             what workers hold for this fit, to be closed after it
+    held             the worker tables of this fit, to be closed after it
     """
 
     partitions: Partitions
@@ -79,19 +79,19 @@ class ForestTable(TreeTable):
         return replace(self, X=ShapeOnly((len(rows), self.X.shape[1])), kept=rows)
 
     def close(self) -> None:
-        """Release what the workers hold for this fit."""
+        """Release the worker tables of this fit."""
         while self.held:
             self.held.pop().close()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """A hash a row. Checkpoints, which ask arrays for their contents, know the table by it."""
+        """A hash of each row, by which checkpoints compare the table."""
         return np.concatenate([hashes for hashes, _ in self._scanned()])
 
     def _scanned(self) -> list[tuple[np.ndarray, np.ndarray]]:
         return gathered(self.partitions.client, self.partitions.map(scan_partition))
 
     def without_rows(self, n_rows: int) -> TreeTable:
-        """The part of it that is sent to workers: names and labels, no futures."""
+        """The table as it is sent to workers: names and labels, no futures."""
         return TreeTable(ShapeOnly((n_rows, self.X.shape[1])), self.feature_names, self.categories)
 
     def in_canonical_order(
@@ -107,7 +107,7 @@ class ForestTable(TreeTable):
     def coded(
         self, order: np.ndarray, weight: np.ndarray, max_bins: int | None, estimator: str
     ) -> ClusterCodes:
-        """Code the partitions where they lie; rows of `order` are those that trees are grown on."""
+        """Code the partitions on their workers; `order` are the rows that trees are grown on."""
         client, partitions = self.partitions.client, self.partitions
         counting = self._counting(weight, max_bins)
         weights = partitions.weight or [None] * len(partitions.X)
@@ -154,15 +154,8 @@ class ForestTable(TreeTable):
             np.concatenate([fact.is_merged for fact in facts]),
         )
 
-    @property
-    def kept_lengths(self) -> np.ndarray:
-        """Rows of nonzero weight of each partition."""
-        if self.kept is None:
-            return self.partitions.lengths
-        return np.diff(np.searchsorted(self.kept, self.partitions.offsets))
-
     def _columns_at_once(self) -> list[list[int]]:
-        """Runs of columns, one for each worker if there are not too many partitions."""
+        """Runs of columns: one for each worker, or fewer if there are many partitions."""
         d, n_partitions = self.X.shape[1], len(self.partitions.X)
         n_workers = len(self.partitions.client.nthreads()) or 1
         n_blocks = int(np.clip(n_workers, 1, max(1, min(d, _MOST_TASKS // n_partitions))))
@@ -190,7 +183,7 @@ class ForestTable(TreeTable):
         )
 
     def _require_memory(self, n_codes: np.ndarray, n_bytes: int, n_rows: int) -> None:
-        """Refuse what a worker cannot hold: codes, once more while they arrive, their values."""
+        """Refuse tables whose codes, their copies and values do not fit a worker's memory."""
         cell = np.array([1, 2, 4])[kind_of_codes(n_codes)]
         codes = float(cell.sum()) * n_rows
         workers = self.partitions.client.scheduler_info(n_workers=-1)["workers"]
@@ -202,28 +195,29 @@ class ForestTable(TreeTable):
             if limit and needed > limit:
                 wide = int((cell > 1).sum())
                 fewer = (
-                    f"max_bins=255 makes one byte of each of the {wide} columns with more values; "
+                    f"Set max_bins=255, with which the {wide} columns of more values take one "
+                    "byte a row; or use "
                     if wide
-                    else ""
+                    else "Use "
                 )
                 raise ClusterError(
                     f"Forests are grown by workers that hold the whole table as codes: {n_rows} "
                     f"rows of {len(cell)} columns need {readable_bytes(needed)} (codes "
                     f"{readable_bytes(codes)}), and worker {address} may use "
-                    f"{readable_bytes(limit)}. {fewer}or use fewer columns, fewer threads a "
-                    "worker, or workers with more memory. HistGradientBoostingClassifier and "
-                    "-Regressor need no such copies."
+                    f"{readable_bytes(limit)}. {fewer}fewer columns, fewer threads a worker, or "
+                    "workers with more memory. HistGradientBoostingClassifier and -Regressor need "
+                    "no such copies."
                 )
 
 
 @dataclass(frozen=True)
 class ClusterCodes(BinnedDataset):
-    """Codes that lie on the workers; here is only how many there are.
+    """Codes on the workers; the client knows only how many there are.
 
-    blocks       futures of `MergedColumns`: what the codes stand for
+    blocks       futures of `MergedColumns`: the values of the codes
     pieces       futures of `PartitionCodes`, the codes of each partition
     runs         the columns of each block
-    merged       bool (d,)  whether codes stand for several values
+    merged       bool (d,)  whether codes contain several values
     """
 
     blocks: list[Any]
@@ -232,7 +226,7 @@ class ClusterCodes(BinnedDataset):
     merged: np.ndarray
 
     def without_rows(self) -> BinnedDataset:
-        """The part of it that is sent to workers: no futures."""
+        """The dataset as it is sent to workers: no futures."""
         return BinnedDataset(
             self.codes, self.n_rows, self.n_codes, self.lows, self.highs, self.has_missing,
             self.categorical,
@@ -263,10 +257,10 @@ def _first_infinity(X: Any, column: int) -> int | None:
 def canonical_by_hash(
     hashes: np.ndarray, has_nan: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`_data.canonical_form` of rows that are elsewhere: (rows, weights, group of each row).
+    """`_data.canonical_form` from hashes of rows: (rows, weights, group of each row).
 
-    Rows of equal hash count as equal. Those with missing values are never copies of others, since
-    NaN is not NaN; they keep the order that they have.
+    Rows of equal hashes count as equal. Rows with missing values are never equal to others, as NaN
+    is not equal to NaN; they keep their order.
     """
     form = canonical_form_by_hash(hashes, target, weight, is_unique=has_nan)
     return form.rows, form.weight, form.group_of

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class ClusterForest(ClusterEstimator):
-    """What the four share: where the local forest reads X, tasks on the cluster do."""
+    """The mixin of the four forests: where the local forest reads X, tasks on the cluster do."""
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
@@ -45,7 +45,7 @@ class ClusterForest(ClusterEstimator):
             table.close()
 
     def _bare(self) -> Any:
-        """What workers need of this forest: its parameters, but for those that only fits need."""
+        """An unfitted forest for the workers, without parameters that only the client needs."""
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
         unused = {"oob_score": False, "random_state": 0, "n_jobs": 1, "warm_start": False}
         return self.local_class()(**(given | unused))
@@ -84,11 +84,11 @@ class ClusterForest(ClusterEstimator):
 class RandomForestClassifier(ClusterForest, local.RandomForestClassifier):
     """`margrove.RandomForestClassifier` on Dask collections.
 
-    Workers code their own partitions; then each holds the whole table as codes, a byte or two a
-    cell, and grows some of the trees. Where that does not fit a worker's memory, `fit` says so:
-    `max_bins=255` makes a code one byte. The forest is, bit for bit, the local one of the same
-    `random_state`, whoever grows which tree and whoever is lost on the way. Parameters and
-    attributes are those of `margrove.RandomForestClassifier`; `n_jobs` means nothing to a cluster.
+    Workers code their own partitions. Then each worker holds the whole table as codes, one or two
+    bytes a cell, and grows some of the trees. If this does not fit into the memory of a worker,
+    `fit` raises an error; with `max_bins=255` a code is one byte. The forest is, bit for bit, the
+    local one of the same `random_state`, even if workers are lost. Parameters and attributes are
+    those of `margrove.RandomForestClassifier`; `n_jobs` has no effect on a cluster.
 
     Examples
     --------

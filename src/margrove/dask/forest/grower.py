@@ -25,13 +25,13 @@ from margrove.grove.serve import PackedTree
 
 __all__ = ["ClusterGrower", "WorkerTables", "worker_tables_of"]
 
-_SECONDS_A_TASK = 0.25  # at least, where trees are small
+_SECONDS_A_TASK = 0.25  # at least, if trees are small
 _TRIALS = 5
 _TASKS_A_THREAD = 4  # at least, so that the last task is short
 
 
 class WorkerTables:
-    """The tables of all workers, made when they are first needed, and the tasks on them."""
+    """The tables of all workers, which are made on first use, and the tasks on them."""
 
     def __init__(self, forest: Forest, training: ForestTraining, *, wants_out_of_bag: bool) -> None:
         table, data = training.table, training.data
@@ -57,7 +57,7 @@ class WorkerTables:
         )
 
     def _scattered(self, setup: WorkerSetup) -> Any:
-        """Sent to a worker, from which others get it; to another one if it is lost just then."""
+        """Send the setup to a worker, from which others get it; retried if that worker is lost."""
         for _ in range(_TRIALS - 1):
             try:
                 return self._client.scatter(setup, hash=False)
@@ -67,11 +67,11 @@ class WorkerTables:
 
     def out_of_bag_leaves(self, trees: dict[int, PackedTree]) -> dict[int, OutOfBagLeaves]:
         """The leaves of the out-of-bag rows of trees, by their numbers."""
-        return self._asked(out_of_bag_leaves, trees)
+        return self._run_on_trees(out_of_bag_leaves, trees)
 
     def leaf_samples(self, trees: list[PackedTree]) -> LeafSamples:
         """The targets in the leaves of all trees."""
-        found = self._asked(leaf_samples, dict(enumerate(trees)))
+        found = self._run_on_trees(leaf_samples, dict(enumerate(trees)))
         training = self._setup.training
         y = training.targets.raw * training.scale
         samples = [found[number] for number in range(len(trees))]
@@ -82,12 +82,12 @@ class WorkerTables:
             [sample.weights[0] for sample in samples],
         )
 
-    def _asked(self, question: Any, trees: dict[int, PackedTree]) -> dict[int, Any]:
+    def _run_on_trees(self, function: Any, trees: dict[int, PackedTree]) -> dict[int, Any]:
         for number, tree in trees.items():
-            self.pool.submit(question, {number: tree})
+            self.pool.submit(function, {number: tree})
         found: dict[int, Any] = {}
         while not trees.keys() <= found.keys():
-            for answer in self.pool.poll(question, SLICE_SECONDS):
+            for answer in self.pool.poll(function, SLICE_SECONDS):
                 found |= answer
         return found
 
@@ -145,7 +145,7 @@ class ClusterGrower(ForestGrower):
             self._store(result)
 
     def _store(self, result: GrownTrees) -> None:
-        n_shown = self._first + len(self.trees)  # one that was given up may still answer
+        n_shown = self._first + len(self.trees)  # a task that was repeated may still return
         self._grown |= {number: tree for number, tree in result.grown.items() if number >= n_shown}
         self._halved |= result.halved
         self._seconds_a_tree = result.seconds / max(1, len(result.grown))
@@ -162,7 +162,7 @@ class ClusterGrower(ForestGrower):
             pool.submit(grow_trees, run)
 
     def _next_run(self, n_threads: int) -> list[int]:
-        """Neighbours that are yet to be grown."""
+        """The numbers of the next trees of one task."""
         left = self._last - self._first - self._n_sent
         fair = left // (_TASKS_A_THREAD * max(1, n_threads))
         size = 1

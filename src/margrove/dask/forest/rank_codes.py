@@ -1,13 +1,13 @@
-"""A table in partitions as rank codes, as `grove.table.binning` gives them for all rows at once.
+"""A table in partitions as rank codes, the same as `grove.table.binning` makes from all rows.
 
-    ranked     a partition is coded on its own: its distinct values, and ranks among these
+    rank       each partition is coded separately: its distinct values, and ranks among them
     merge      the distinct values of all partitions, column by column, are those of the table;
-               with max_bins, neighbours share a code as their weights tell
-    translate  ranks within a partition become ranks within the table, through a small table
+               with max_bins, neighbours share a code according to their weights
+    translate  ranks within a partition become ranks within the table, by a lookup table
 
-Each is a function of what the partitions hold and of nothing else, so that Dask can do again what
-was lost with a worker. Weights are added up in an order that does not matter where they are whole
-numbers, and in the order of the rows where they are not, as `numpy.bincount` does it.
+Each step depends only on the content of the partitions, so that Dask can repeat what was lost with
+a worker. Weights that are whole numbers are added up in any order, others in the order of the rows,
+as `numpy.bincount` does.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _KINDS = (np.uint8, np.uint16, np.uint32)
 
 @dataclass(frozen=True)
 class Counting:
-    """How values that share bins are weighed.
+    """How the weights of values are counted for bins.
 
-    max_bins      of a column; None if every value is a code of its own
+    max_bins      of a column; None if every value has its own code
     is_weighted   whether rows have weights
-    is_whole      whether the sums of these are exact in any order
-    shift         power of two that the weights are multiplied by, see `weights.moderate`
+    is_whole      whether sums of the weights are exact in any order
+    shift         exponent of the power of two by which weights are multiplied
     """
 
     max_bins: int | None
@@ -59,7 +59,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class RankedPartition:
-    """A partition's rows of nonzero weight, coded among themselves; weights as given, or None."""
+    """The rows of nonzero weight of a partition, coded separately; weights as given, or None."""
 
     data: BinnedDataset
     weight: np.ndarray | None
@@ -67,12 +67,12 @@ class RankedPartition:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What one partition knows of one column.
+    """One column of one partition.
 
     values        float64, sorted, distinct
     has_missing   whether a value is missing
-    counts        float64, the weight of each value; None where nobody wants to know
-    codes         places in `values`, row by row, where weights are added up in that order
+    counts        float64, the weight of each value; None if it is not needed
+    codes         positions in `values` of each row, if weights are added up in that order
     """
 
     values: np.ndarray
@@ -83,7 +83,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class MergedColumns:
-    """What the codes of some columns stand for, as in `BinnedDataset`; has_missing bool (k,)."""
+    """The values of the codes of some columns, as in `BinnedDataset`; has_missing bool (k,)."""
 
     lows: list[np.ndarray]
     highs: list[np.ndarray]
@@ -100,14 +100,14 @@ class MergedColumns:
 
     @property
     def is_merged(self) -> np.ndarray:
-        """bool (k,): whether codes stand for several values."""
+        """bool (k,): whether codes contain several values."""
         return np.array(
             [a is not b for a, b in zip(self.lows, self.highs, strict=True)], dtype=bool
         )
 
     @property
     def is_infinite(self) -> np.ndarray:
-        """bool (k,)"""
+        """bool (k,): whether a column has infinite values."""
         pairs = zip(self.lows, self.highs, strict=True)
         ends = ([low[0], high[-1]] if len(low) else [0.0] for low, high in pairs)
         return np.array([bool(np.isinf(end).any()) for end in ends])
@@ -124,7 +124,7 @@ class PartitionCodes:
 def scan_partition(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Hashes of the rows, uint64, and whether each row has a missing value."""
     found = scan_rows(X)
-    return found.hashes, np.isnan(found.squared_norms)  # squares of all else add up to a number
+    return found.hashes, np.isnan(found.squared_norms)  # of rows without NaN it is a number
 
 
 def rank_partition(X: Any, weight: np.ndarray | None) -> RankedPartition:
@@ -146,7 +146,7 @@ def _nothing(d: int) -> BinnedDataset:
 def pick_columns(
     ranked: RankedPartition, columns: Sequence[int], categorical: np.ndarray, counting: Counting
 ) -> tuple[list[ColumnFacts], np.ndarray | None]:
-    """What a partition knows of some columns, and its weights, where they are wanted."""
+    """Facts about some columns of a partition, and its weights if they are needed."""
     wants_codes = counting.max_bins is not None and not counting.is_whole
     weight = counting.moderate(ranked.weight) if ranked.weight is not None else None
     facts = [
@@ -170,7 +170,7 @@ def _facts(
 def merge_columns(
     partitions: list[tuple[list[ColumnFacts], np.ndarray | None]], max_bins: int | None
 ) -> MergedColumns:
-    """Put together what all partitions, in their order, know of the same columns."""
+    """Merge the facts of all partitions, in their order, about the same columns."""
     weights = [weight for _, weight in partitions]
     lows: list[np.ndarray] = []
     highs: list[np.ndarray] = []
@@ -216,7 +216,7 @@ def kind_of_codes(n_codes: np.ndarray) -> np.ndarray:
 
 
 def layout_of(n_codes: np.ndarray, n_rows: int) -> Codes:
-    """Room for codes of so many rows."""
+    """Empty arrays for the codes of `n_rows` rows."""
     width = kind_of_codes(n_codes)
     place = np.zeros(len(width), dtype=np.int64)
     arrays = []
@@ -228,7 +228,7 @@ def layout_of(n_codes: np.ndarray, n_rows: int) -> Codes:
 
 
 def translate(ranked: RankedPartition, blocks: list[MergedColumns]) -> PartitionCodes:
-    """The codes of a partition among the values of all; blocks are runs of columns in order."""
+    """The codes of a partition in the whole table; blocks are runs of columns in order."""
     data = ranked.data
     highs = [high for block in blocks for high in block.highs]
     n_codes = np.array([len(high) for high in highs], dtype=np.int64)

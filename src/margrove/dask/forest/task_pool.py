@@ -1,8 +1,8 @@
-"""A pool of tasks: which worker runs which task, and which one runs it again when a worker is lost.
+"""A pool of tasks: distributes tasks to workers, and repeats those of lost workers.
 
-All tasks work on the same data, of which every worker has a copy. A worker gets its copy before its
-first task, and at a time as many tasks as it has threads, and one more, so that it never waits for
-the next. Tasks of a lost worker go to the others. Results do not depend on which worker ran a task.
+All tasks use the same data, of which every worker has a copy. A worker gets its copy before its
+first task. It has as many tasks at a time as it has threads, and one more, so that it never waits
+for the next. Tasks of a lost worker go to the others. Results do not depend on the worker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from margrove.exceptions import FitCancelled
 __all__ = ["TaskPool"]
 
 _CHECK_SECONDS = 1.0  # between two checks of which workers there are
-_MAX_LOSSES = 10  # of workers, one after the other, between which no task was done
+_MAX_LOSSES = 10  # of workers in a row without any finished task
 _ANSWER_SECONDS = 10.0
 _LARGE_TASKS = {"distributed.admin.large-graph-warning-threshold": "1 TB"}  # large trees
 
@@ -58,7 +58,7 @@ class TaskPool:
     ----------
     client : distributed.Client
     make_copy : callable
-        `make_copy(worker)` submits the task that makes the copy of the data of a worker, and gives
+        `make_copy(worker)` submits the task that makes a worker's copy of the data, and returns
         its future.
     """
 
@@ -76,19 +76,19 @@ class TaskPool:
 
     @property
     def n_threads(self) -> int:
-        """Of all workers together."""
+        """The number of threads of all workers together."""
         self._check_workers()
         return sum(self._threads.values())
 
     @property
     def free_slots(self) -> int:
-        """How many more tasks would run at once."""
+        """How many more tasks workers can take."""
         self._check_workers()
         most = sum(threads + 1 for threads in self._threads.values())
         return most - len(self._submitted) - len(self._waiting)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run function(copy, *arguments) on one of the workers; `poll` gives its result."""
+        """Run function(copy, *arguments) on one of the workers; `poll` returns its result."""
         self._waiting.append(_Task(function, arguments))
 
     def poll(self, function: Callable[..., Any], seconds: float) -> list[Any]:
@@ -120,27 +120,27 @@ class TaskPool:
     # -- workers --
 
     def _check_workers(self) -> None:
-        """Whether all workers are still there, and whether there are new ones."""
+        """Drop lost workers, and add new ones."""
         now = time.monotonic()
         if now - self._checked_at < _CHECK_SECONDS:
             return
-        there = available_workers(self._client)
+        available = available_workers(self._client)
         try:
-            chosen = self._chosen(there)
-        except WorkerLost as error:  # a new one, that is lost already
+            chosen = self._chosen(available)
+        except WorkerLost as error:  # a new worker that is lost already
             self._drop_worker(error.worker)
             return
         stalled = self._stalled()
-        heard = [worker for worker in chosen if worker not in stalled]
-        for worker in [address for address in self._copies if address not in heard]:
+        alive = [worker for worker in chosen if worker not in stalled]
+        for worker in [address for address in self._copies if address not in alive]:
             self._drop_worker(worker)
-        self._threads = {worker: there.get(worker, 1) for worker in heard}
+        self._threads = {worker: available.get(worker, 1) for worker in alive}
         self._checked_at = time.monotonic()
 
     def _stalled(self) -> set[str]:
-        """Workers that are there, but stopped: the scheduler has not heard of them for a while.
+        """Known workers from which the scheduler has received no heartbeat for some time.
 
-        Clocks differ; so it is how long ago the news of a worker changed, by the clock here.
+        Clocks differ, so the time since the last change is measured by the clock of this process.
         """
         now, known = time.monotonic(), self._client.scheduler_info(n_workers=-1)["workers"]
         for worker, facts in known.items():
@@ -153,14 +153,14 @@ class TaskPool:
             if worker in known and now - since > HEARTBEAT_TIMEOUT
         }
 
-    def _chosen(self, there: dict[str, int]) -> list[str]:
-        if not there:
+    def _chosen(self, available: dict[str, int]) -> list[str]:
+        if not available:
             wait_for_workers(self._client, SECONDS_WITHOUT_WORKERS)
-            there.update(available_workers(self._client))
-        return [worker for worker in workers_of(self._client) if worker in there]
+            available.update(available_workers(self._client))
+        return [worker for worker in workers_of(self._client) if worker in available]
 
     def _drop_worker(self, worker: str) -> None:
-        """Put the tasks of a lost worker back; give up after many losses in a row."""
+        """Requeue the tasks of a lost worker; an error after many losses in a row."""
         self._copies.pop(worker, None)
         self._threads.pop(worker, None)
         lost = [key for key, submitted in self._submitted.items() if submitted.worker == worker]
@@ -169,10 +169,10 @@ class TaskPool:
         self._losses += 1
         if self._losses > _MAX_LOSSES:
             raise ClusterError(
-                f"{self._losses} workers were lost in a row, the last of them {worker}, while none "
-                "finished anything. Most likely what they hold does not fit their memory: set "
-                "max_bins=255 (one byte a cell), or use workers with more memory. The workers' "
-                "logs say more."
+                f"{self._losses} workers were lost in a row, the last of them {worker}, and no "
+                "task was finished. Most likely their tables do not fit into memory: set "
+                "max_bins=255 (one byte a cell), or use workers with more memory. See the logs of "
+                "the workers."
             )
 
     # -- tasks --
@@ -208,7 +208,7 @@ class TaskPool:
         return best if best is not None and free[best] > 0 else None
 
     def _take_result(self, key: str) -> None:
-        """Store the result of a task, unless it was lost after all."""
+        """Store the result of a task, unless it was lost."""
         submitted = self._submitted.get(key)
         if submitted is None:
             return
@@ -220,10 +220,10 @@ class TaskPool:
             return
         try:
             result = submitted.future.result(timeout=_ANSWER_SECONDS)
-        except CancelledError:  # it was lost with its worker, and so was what it was made from
+        except CancelledError:  # it was lost with its worker, and so was its copy of the data
             self._retry(submitted)
             return
-        except TimeoutError:  # its worker was lost meanwhile, or it is large
+        except TimeoutError:  # its worker was lost meanwhile, or the result is large
             submitted.future.add_done_callback(lambda done: self._done.put(done.key))
             self._checked_at = float("-inf")
             return
@@ -232,7 +232,7 @@ class TaskPool:
         self._losses = 0
 
     def _retry(self, submitted: _Submitted) -> None:
-        """The task, or the copy that it needs, was dropped: both are made again."""
+        """Repeat a task that was lost, or whose copy of the data was lost."""
         self._drop_worker(submitted.worker)
         self._checked_at = float("-inf")
 

@@ -1,9 +1,8 @@
-"""A worker of a forest holds the whole table as codes, and grows trees on it.
+"""The table of a worker of a forest, as codes, and the trees that it grows.
 
-A tree is a function of the seed, its number and the table, so it does not matter who grows it. A
-`WorkerTable` is the table in the order that samples are drawn in, with the targets, and the same
-growers that work on one machine; their rows are codes that turn into numbers again when trees are
-asked about them.
+A tree depends only on the seed, its number and the table, so any worker can grow it. A
+`WorkerTable` has the table in the order in which samples are drawn, the targets, and the growers of
+a local fit. Its rows are codes, which are decoded for predictions.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ __all__ = [
 ]
 
 _NO_END = 2**62  # no forest has so many trees
-_SECONDS_AT_ONCE = 0.5  # after which a worker asks whether its trees are still wanted
+_SECONDS_AT_ONCE = 0.5  # after which a worker checks whether its task was cancelled
 
 
 @dataclass(frozen=True)
 class WorkerSetup:
     """What a worker needs to grow trees, besides the codes.
 
-    forest     parameters only
-    training   its table and its data have no rows here
-    place_of   where each row of nonzero weight is in the order of the training; -1 for a copy of
-               another row, which stands for both
-    wants_out_of_bag   whether leaves of out-of-bag rows are wanted with each tree
+    forest             an unfitted forest, for its parameters
+    training           the training, without the rows of its table and data
+    place_of           the position of each row of nonzero weight in the order of the training; -1
+                       for a copy of another row, which represents both
+    wants_out_of_bag   whether leaves of out-of-bag rows are returned with each tree
     """
 
     forest: Forest
@@ -68,7 +67,7 @@ class WorkerSetup:
 
 @dataclass(frozen=True)
 class OutOfBagLeaves:
-    """The leaves of the out-of-bag rows of a tree, in few bytes.
+    """The leaves of the out-of-bag rows of a tree, compressed.
 
     Unpacks as (leaves, left_out), int32 (n_rows,) each, as `OutOfBag.add` takes them.
     """
@@ -99,8 +98,12 @@ class OutOfBagLeaves:
 
 @dataclass(frozen=True)
 class GrownTrees:
-    """Trees by their numbers, each with what it says of rows that it has not seen (or None); how
-    many nodes of each were halved; and how long all took."""
+    """Grown trees.
+
+    grown     by number: the tree, and the leaves of its out-of-bag rows or None
+    halved    by number: how many nodes were halved
+    seconds   the time for all trees
+    """
 
     grown: dict[int, tuple[PackedTree, OutOfBagLeaves | None]]
     halved: dict[int, int]
@@ -108,9 +111,9 @@ class GrownTrees:
 
 
 class DecodedRows:
-    """Codes that look like the rows they stand for: rows[places] are numbers, NaN is missing.
+    """Codes that behave like the rows: rows[places] are decoded numbers, NaN for missing values.
 
-    Where values share a code, the lowest stands for all of them: no tree separates them.
+    A code of several values is decoded to the lowest one: no tree separates them.
     """
 
     def __init__(self, data: BinnedDataset) -> None:
@@ -129,7 +132,7 @@ class _WorkerGrower(ForestGrower):
     """Grows trees of any numbers, one after the other."""
 
     def sibling(self) -> _WorkerGrower:
-        """Another one on the same table, for another thread."""
+        """Another grower on the same table, for another thread."""
         other = copy.copy(self)
         other._builders, other._current = [None], [-1]
         return other
@@ -141,7 +144,7 @@ class _WorkerGrower(ForestGrower):
         while len(self._grown) < len(numbers):
             self._work(0, time.monotonic() + _SECONDS_AT_ONCE)
             if not is_wanted():
-                raise FitCancelled("These trees are not wanted any more.")
+                raise FitCancelled("The task that grows these trees was cancelled.")
         grown = {
             number: (tree, None if seen is None else OutOfBagLeaves.of(*seen))
             for number, (tree, seen) in self._grown.items()
@@ -183,7 +186,7 @@ class WorkerTable:
         return WorkerTable, (self._setup, self._data)
 
     def borrow(self) -> _WorkerGrower:
-        """A free grower; `give_back` it."""
+        """A free grower, to be returned by `give_back`."""
         with self._lock:
             return self._idle.pop() if self._idle else self._first_grower.sibling()
 

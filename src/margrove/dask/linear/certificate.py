@@ -1,8 +1,7 @@
 """The certificate of a linear machine that was fitted on a cluster: from sums, and from its rows.
 
-Objectives, gap and violation come from sums that the workers made. What a certificate says of each
-row is brought together while the rows are few enough; of more rows, asking for it is an error that
-says how to have it of some.
+Objectives, gap and violation come from sums of the workers. Values of single rows are gathered if
+the rows are few enough. Otherwise, reading them is an error that says what to do.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ __all__ = [
     "machine_names",
 ]
 
-MOST_ROWS = 4_000_000  # times machines, whose dual variables are brought together
+MOST_ROWS = 4_000_000  # times machines, up to which dual variables are gathered
 _OF_ROWS = frozenset({"rows", "alpha", "decision", "errors", "is_bounded"})
 
 
 class SummedCertificate(MachineCertificate):
-    """Of a machine whose rows stayed on the cluster: they were too many to be brought together."""
+    """The certificate of a machine with too many rows to gather them."""
 
     def __getattribute__(self, name: str) -> Any:
         if name in _OF_ROWS:
             raise InvalidDataError(
-                f"The certificate does not know {name!r}: it was made from sums over more than "
+                f"The certificate has no {name!r}: it was computed from sums over more than "
                 f"{MOST_ROWS} rows, which stayed on the cluster. Its objectives, gap and violation "
-                "are of all rows; for single rows use margrove.certificate(model.to_local(), X, y) "
-                "with those that fit into memory."
+                "are those of all rows. For single rows use "
+                "margrove.certificate(model.to_local(), X, y) with rows that fit into memory."
             )
         return super().__getattribute__(name)
 
 
 @dataclass(frozen=True)
 class ClusterCertificate(Certificate):
-    """What can be proved of a machine fitted on a cluster."""
+    """The certificate of a model that was fitted on a cluster."""
 
     def __str__(self) -> str:
         if not isinstance(self.machines[0], SummedCertificate):
@@ -61,7 +60,7 @@ class ClusterCertificate(Certificate):
 
 
 def machine_names(classes: np.ndarray | None, n_machines: int) -> list[str]:
-    """As `margrove.margin.linear.certificates` calls them."""
+    """The names of the machines, as in `margrove.margin.linear.certificates`."""
     if classes is None:
         return ["regression"]
     labels = classes.tolist()
@@ -72,10 +71,10 @@ def machine_names(classes: np.ndarray | None, n_machines: int) -> list[str]:
 
 @dataclass(frozen=True)
 class MachineOutcome:
-    """One machine that is done, in the units of the solver.
+    """One solved machine, in the units of the solver.
 
-    worst_row   where its largest violation is
-    of_rows     what a certificate says of each row; None where they are too many
+    worst_row   the row of the largest violation
+    of_rows     values of the certificate for each row; None if there are too many rows
     """
 
     result: LinearResult
@@ -86,7 +85,7 @@ class MachineOutcome:
 def certificate_of_sums(
     record: LinearRecord, names: list[str], outcomes: list[MachineOutcome]
 ) -> Certificate:
-    """Of all machines of a record."""
+    """The certificate of all machines of a record."""
     machines = [
         _machine(record, name, outcome) for name, outcome in zip(names, outcomes, strict=True)
     ]

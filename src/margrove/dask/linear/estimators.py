@@ -29,7 +29,7 @@ _PROGRAM = "margrove.dask.linear.worker_program:LinearProgram"
 
 
 class _ClusterLinearMachine(ClusterEstimator):
-    """What both share: sums on the workers, steps here."""
+    """The mixin of both: sums on the workers, steps on the client."""
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
@@ -59,7 +59,7 @@ class _ClusterLinearMachine(ClusterEstimator):
         self._commit(learnt(found) | {"_record": found.record})  # type: ignore[attr-defined]
 
     def _earlier_weights(self, partitions: Partitions) -> dict[int, tuple[np.ndarray, float]]:
-        """Where `warm_start` begins: features, and with them weights, may be of any size."""
+        """The weights from which `warm_start` starts; none if the number of features differs."""
         model: Any = self
         if not model.warm_start or "_record" not in vars(self):
             return {}
@@ -76,7 +76,7 @@ class _ClusterLinearMachine(ClusterEstimator):
 
 
 def _shards(partitions: Partitions, workers: list[str]) -> list[Shard]:
-    """Sums have any order: partitions on disk are summed up where they are."""
+    """Shards for the sums, whose order is free: partitions on disk stay where they are."""
     if not partitions.on_disk:
         return plan_shards(partitions.lengths, workers, partitions.holders())
     wait_for_results(partitions.client, partitions.futures)
@@ -86,13 +86,13 @@ def _shards(partitions: Partitions, workers: list[str]) -> list[Shard]:
 class LinearSVC(OnlineEstimator, _ClusterLinearMachine, LocalLinearSVC):
     """`margrove.LinearSVC` for tables on a Dask cluster.
 
-    Parameters, attributes and predictions are those of `margrove.LinearSVC`. Fitted to Dask
-    collections it takes Newton steps from sums that the workers make of their rows: of up to 1500
-    features a step is exact, and its messages are of the size of the features squared; of more, it
-    is found by conjugate gradients. Machines for several classes take their steps together.
+    Parameters, attributes and predictions are those of `margrove.LinearSVC`. A fit to Dask
+    collections takes Newton steps from sums over the rows of the workers. With up to 1500 features
+    a step is exact, and the size of its messages is the square of the number of features; with
+    more, it is found by conjugate gradients. Machines for several classes take steps together.
 
-    The objective is that of the local fit, with the same proof of how good the solution is: the
-    weights agree with the local ones as far as `tol` says, not bit for bit.
+    The objective is that of the local fit, with the same certificate of the solution. The weights
+    agree with the local ones up to `tol`, not bit for bit.
 
     See Also
     --------
@@ -100,11 +100,11 @@ class LinearSVC(OnlineEstimator, _ClusterLinearMachine, LocalLinearSVC):
 
     Notes
     -----
-    Not on a cluster: ``multi_class="crammer_singer"``, ``solver="cd"`` and ``solver="sgd"``.
-    `certificate_` knows single rows only if they are few; its gap is always that of all rows.
-    Rows that are too many for the memory of the workers stay on their disks, and are read twice a
-    step; in memory are then about 40 bytes a row, and those of y.
-    `warm_start` begins from the weights of the last fit to as many features and classes.
+    Not available on a cluster: ``multi_class="crammer_singer"``, ``solver="cd"`` and
+    ``solver="sgd"``. `certificate_` has values of single rows only if there are few rows; its gap
+    is always that of all rows. Rows that do not fit into the memory of the workers stay on their
+    disks, and are read twice a step; then about 40 bytes a row, and y, are in memory.
+    `warm_start` starts from the weights of the last fit with the same features and classes.
 
     Examples
     --------
@@ -122,11 +122,11 @@ class LinearSVC(OnlineEstimator, _ClusterLinearMachine, LocalLinearSVC):
         kind = self._kind()
         if kind == "crammer_singer":
             raise ValueError(
-                "multi_class='crammer_singer' visits rows one after the other and cannot be "
+                "multi_class='crammer_singer' processes rows one after the other and cannot be "
                 "fitted on a cluster. Use multi_class='ovr', or fit X.compute() if it fits into "
                 "memory."
             )
-        _refuse_visits(self.solver)
+        _refuse_sequential(self.solver)
         return kind
 
     def _learnt_on_cluster(self, fitted: Fitted) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class LinearSVR(_ClusterLinearMachine, LocalLinearSVR):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None) -> Self:
         """Learn from one more batch; of Dask collections each partition is a batch, in order.
 
-        The model travels from worker to worker, the rows stay.
+        The model is sent from worker to worker, the rows stay.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class LinearSVR(_ClusterLinearMachine, LocalLinearSVR):
 
     def _kind_on_cluster(self) -> Kind:
         self._check_parameters()
-        _refuse_visits(self.solver)
+        _refuse_sequential(self.solver)
         return "l2"
 
     def _learnt_on_cluster(self, fitted: Fitted) -> dict[str, Any]:
@@ -183,16 +183,16 @@ class LinearSVR(_ClusterLinearMachine, LocalLinearSVR):
 
 
 class _Classes:
-    """What `LinearSVC` asks its labels for."""
+    """The classes, in the form that `LinearSVC` expects."""
 
     def __init__(self, classes: Any) -> None:
         self.classes = classes
 
 
-def _refuse_visits(solver: str) -> None:
+def _refuse_sequential(solver: str) -> None:
     if solver in ("cd", "sgd"):
         way_out = " For stochastic descent call partial_fit(X, y)." if solver == "sgd" else ""
         raise ValueError(
-            f"solver={solver!r} visits rows one after the other, which lie on several workers. Use "
-            f"solver='auto' or 'newton'.{way_out}"
+            f"solver={solver!r} processes rows one after the other, but they are on several "
+            f"workers. Use solver='auto' or 'newton'.{way_out}"
         )

@@ -1,9 +1,8 @@
 """The fit of a linear machine on a cluster: summaries of rows, plan, Newton steps, certificate.
 
-All machines of a fit (one for each class against the rest) are solved in batches. A batch is as
-large as its dual variables are no larger than the rows themselves, or as workers that have these on
-disk have room for, and its machines go step by step together: each message of the worker group
-serves all of them.
+All machines of a fit (one for each class against the rest) are solved in batches. The size of a
+batch is limited by the memory for dual variables: that of the rows themselves, or what workers with
+rows on disk have. The machines of a batch take steps together, so that each message serves all.
 """
 
 from __future__ import annotations
@@ -40,17 +39,17 @@ _WAYS = {"l2": "NewtonProcess", "l1": "L1NewtonProcess"}
 
 @dataclass(frozen=True)
 class TrainingScale:
-    """What `LinearMachine` asks a `LinearTraining` for."""
+    """The scale, in the form that `LinearMachine` expects of a `LinearTraining`."""
 
     scale: float
 
 
 @dataclass
 class FitProgress:
-    """What a fit has learnt so far: an attempt on other workers goes on from there.
+    """The progress of a fit, from which an attempt on other workers continues.
 
-    solved   of each machine that is done
-    weights  of each machine that is not: coefficients and intercept
+    solved   the outcome of each solved machine
+    weights  coefficients and intercept of each other machine
     """
 
     began: float = field(default_factory=time.monotonic)
@@ -61,7 +60,7 @@ class FitProgress:
 
 @dataclass(frozen=True)
 class Fitted:
-    """All that the estimator makes its attributes of."""
+    """The result of a fit, from which the estimator makes its attributes."""
 
     record: LinearRecord
     scale: float
@@ -83,7 +82,7 @@ def solve_on_group(
     feature_names: np.ndarray | None,
     learnt: Callable[[Fitted], dict[str, Any]],
 ) -> Fitted:
-    """Solve all machines; `learnt` gives the fitted attributes, for callbacks."""
+    """Solve all machines; `learnt` returns the fitted attributes, for callbacks."""
     of_classes = hasattr(model, "class_weight")
     facts = group.call("summarise", of_classes, sampling_step(n_rows), reduce="list")
     merged = merged_summary(
@@ -159,13 +158,13 @@ def _plan(
 
 
 def _bare(model: Any) -> Any:
-    """Its parameters, without what cannot or need not travel."""
+    """An unfitted copy, without parameters that cannot or need not be sent."""
     copy = clone(model)
     return copy.set_params(random_state=None, verbose=0)
 
 
 def _exact_scale(group: Any, longest: float) -> float:
-    """As a local fit: 1 for features of ordinary size, else a power of two."""
+    """The scale of the features as in a local fit: 1 for ordinary sizes, else a power of two."""
     if 1e-9 < longest < 1e9:
         return 1.0
     largest = float(group.call("largest", reduce="max"))
@@ -233,7 +232,7 @@ class BatchedMachines:
         return work
 
     def outcomes(self) -> list[MachineOutcome]:
-        """Of all machines, as far as they have come."""
+        """The outcomes of all machines in their current state."""
         while self._batches:
             if self._process is None:
                 self._begin()
@@ -262,7 +261,7 @@ class BatchedMachines:
         return np.stack([w for w, _ in weights]), np.array([b for _, b in weights])
 
     def _remember(self) -> None:
-        """Weights to begin from, should the worker group break."""
+        """Keep the weights, from which to continue if a worker is lost."""
         coef, intercept = self._process.weights()
         for k, w, b in zip(self._batches[0], coef, intercept, strict=True):
             self._progress.weights[k] = w, float(b)

@@ -1,12 +1,12 @@
-"""Proximal Newton steps for the L1 penalty, of a machine whose rows are on a cluster.
+"""Proximal Newton steps for the L1 penalty, for a machine whose rows are on a cluster.
 
     minimise  F(w, b) = ||w||_1 + k |b| + sum_i loss_i(t_i - w.x_i - b)        squared losses only
 
-The method and its proof are those of `margin.solvers.linear.l1_newton`: workers of a worker group
-sum up losses, gradient and curvature of their rows (`row_sums`), and the parabola plus the
-penalty is minimised here. Of many features only some change in a step, the others stay as they
-are: those whose weight is not zero, and those whose gradient exceeds the penalty most. The proof is
-always one of all features.
+The method and its certificate are those of `margin.solvers.linear.l1_newton`: workers sum up
+losses, gradient and curvature of their rows (`row_sums`), and the client minimises the parabola
+plus the penalty. If there are many features, a step changes only some of them: those with nonzero
+weights, and those whose gradient exceeds the penalty most. The certificate is always one of all
+features.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from margrove.margin.solvers.linear import (
 __all__ = ["ClusterL1Newton"]
 
 _TIGHT = 1e-7
-_MORE_FEATURES = 500  # that a step takes in at least, beside those whose weight is not zero
+_MORE_FEATURES = 500  # candidates of a step, besides features with nonzero weights
 
 
 class ClusterL1Newton:
@@ -99,7 +99,7 @@ class ClusterL1Newton:
             intercept=self._w[-1:].copy(),
             primal=np.array([self._primal]),
             dual=np.array([self._dual]),
-            violation=np.zeros(1),  # workers know; see `fit`
+            violation=np.zeros(1),  # computed by the workers; see `fit`
             beta=np.empty((0, 1)),
             epochs=self.rounds,
             converged=np.array([self.converged]),
@@ -142,7 +142,7 @@ class ClusterL1Newton:
         return np.sort(np.concatenate([nonzero, candidates[excess[candidates] > 0.0]]))
 
     def _direction(self, columns: np.ndarray | None) -> tuple[np.ndarray, float]:
-        """The step that minimises parabola plus penalty, and by how much it promises to lower F."""
+        """The step that minimises parabola plus penalty, and the expected decrease of F."""
         replies = self._group.call("curvature", [self._number], columns, reduce="sum")
         chosen = np.arange(self._plan.n_features) if columns is None else columns
         c = len(chosen)
@@ -158,7 +158,7 @@ class ClusterL1Newton:
         parabola = _Parabola(
             system, self._gradient[places], self._penalty[places], self._w[places], self._has_bias
         )
-        # Steps cost messages, sweeps do not; and of some features only, loose sweeps go astray.
+        # Steps cost messages, sweeps do not; with some features only, loose sweeps do not converge.
         tol = self._demand.tol if columns is None else min(self._demand.tol, _TIGHT)
         new = parabola.minimum(L1_NEWTON.inner_share * tol * abs(self._primal))
         step = np.zeros_like(self._w)
@@ -167,7 +167,7 @@ class ClusterL1Newton:
         return step, float(self._gradient @ step) + float(self._penalty @ after)
 
     def _move(self, step: np.ndarray, expected: float) -> bool:
-        """Halve the step until F falls by a fair share of what it promised."""
+        """Halve the step until F falls by a sufficient share of the expected decrease."""
         machines = [self._number]
         self._group.call("set_direction", machines, step[None, :-1], step[-1:], reduce="none")
         length = 1.0
@@ -198,7 +198,7 @@ class _Parabola:
         self._has_bias = has_bias
 
     def minimum(self, goal: float) -> np.ndarray:
-        """The weights w + z, nearly: a sweep over the coordinates gains no more than `goal`."""
+        """The approximate weights w + z: another sweep would gain no more than `goal`."""
         new = self._w.copy()
         n_variables = len(new) if self._has_bias else len(new) - 1
         slopes = self._gradient.copy()  # of the parabola, at `new`
@@ -207,7 +207,9 @@ class _Parabola:
             if n_variables
             else 1
         )
-        for _ in range(0, L1_NEWTON.sweeps, at_once):  # pieces that an interrupt can come between
+        for _ in range(
+            0, L1_NEWTON.sweeps, at_once
+        ):  # in pieces, between which interrupts are handled
             if descend_parabola(
                 self._system, slopes, self._penalty, new, n_variables, goal, at_once
             ):
@@ -215,7 +217,7 @@ class _Parabola:
         return self._polished(new)
 
     def _polished(self, new: np.ndarray) -> np.ndarray:
-        """The exact minimum over the weights that are not zero, if it leaves their signs alone."""
+        """The exact minimum over the nonzero weights, if it does not change their signs."""
         signs = np.sign(new) * (self._penalty > 0.0)
         nonzero = np.flatnonzero(new if self._penalty[-1] > 0.0 else np.append(new[:-1], 1.0))
         nonzero = nonzero if self._has_bias else nonzero[nonzero < len(new) - 1]

@@ -1,7 +1,7 @@
-"""Line search and conjugate gradients whose function values come from a cluster.
+"""Line search and conjugate gradients with function values from a cluster.
 
-A line search that calls a function needs a message for each machine. These take the values as
-they come, so that one message serves all machines.
+A line search that calls a function would need a message for each machine. Here values are passed
+in, so that one message serves all machines.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def conjugate_gradients(
 ) -> np.ndarray:
     """Solutions (k, n) of k positive definite systems at once, to residuals `goals` of `right`.
 
-    multiplied(which, vectors) gives the products of some of the systems; `diagonal` (k, n) of them
-    makes all unknowns alike (Jacobi).
+    multiplied(which, vectors) returns the products of some of the systems; `diagonal` (k, n) is the
+    preconditioner (Jacobi).
     """
     solution = np.zeros_like(right)
     residual = right.copy()

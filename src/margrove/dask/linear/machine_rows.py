@@ -1,9 +1,9 @@
 """One machine over some rows of a worker: its losses, its values, its dual variables.
 
-Of many rows that is what takes the memory. What one method hands to the next stays; all else, such
-as the losses of rows on disk, is made when it is asked for. Rows are asked for products and sums
-only: `set_weights` leaves its product to the next method that needs it, so that rows which have to
-be read for that method are not read twice.
+With many rows these arrays take most of the memory. Only what one method needs from another is
+kept; everything else, such as the losses of rows on disk, is computed when it is needed. Rows are
+used only in products and sums. `set_weights` leaves its product to the next method that needs it,
+so that rows on disk are not read twice.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from margrove.margin.solvers.linear import pulls_along, smoothed_rows, total_los
 
 __all__ = ["GROUPS_OF_KINKED", "GROUPS_OF_SMOOTH", "MachineRows"]
 
-# Dual variables are added up by groups: positive ones, then negative ones; of a loss with a kink
-# each of them as those between their bounds and those at one.
+# Dual variables are summed by groups: positive ones, then negative ones; for a loss with a kink,
+# each of these is divided into those between their bounds and those at a bound.
 GROUPS_OF_SMOOTH, GROUPS_OF_KINKED = 2, 4
 
 
@@ -31,9 +31,9 @@ class MachineRows:
         self._problem, self._loss = problem, loss
         self._m, self._is_smooth = problem.n_rows, problem.plan.is_smooth
         self._known_values: np.ndarray | None = None
-        self._is_at: tuple[np.ndarray, float] | None = None  # weights that values are exactly of
+        self._is_at: tuple[np.ndarray, float] | None = None  # the weights of the known values
         self._moves: Any = None
-        # None stands for zeros.
+        # None means zeros.
         self._centre: np.ndarray | None = None
         self._beta: np.ndarray | None = None
         self._kept: np.ndarray | None = None
@@ -48,7 +48,7 @@ class MachineRows:
 
     @property
     def needs_rows(self) -> bool:
-        """Whether X has to be at hand for any method."""
+        """Whether the next method needs X in any case."""
         return self._known_values is None
 
     @property
@@ -60,19 +60,19 @@ class MachineRows:
         return self._known_values
 
     def recentre(self) -> None:
-        """The bend of the next measure is about where the dual variables are now."""
+        """Centre the smoothing of the next `measure` at the current dual variables."""
         self._centre = self._beta
 
     def measure(self, width: float) -> dict[str, np.ndarray]:
         """Sets: _beta, curved.
 
-        totals     (3,): losses, what the bend adds to the gap, curvature
-        masses, linear, quadratic   (g,): of each group of dual variables their absolute sum and
+        totals     (3,): losses, what the smoothing adds to the gap, curvature
+        masses, linear, quadratic   (g,): for each group of dual variables their absolute sum and
                    the two terms of the dual objective
         combined   (g, d): X' of each group
         """
         m, loss = self._m, self._loss()
-        self._beta = self._curved = None  # their room is needed
+        self._beta = self._curved = None  # to free their memory
         beta, curved = np.empty(m), np.empty(m)
         signed, sums = np.empty((m, 2)), np.zeros(8)
         smoothed_rows(
@@ -96,11 +96,11 @@ class MachineRows:
 
     @property
     def curved(self) -> np.ndarray:
-        """The curvature of each row, as of the last measure."""
+        """The curvature of each row at the last `measure`."""
         return self._or_zeros(self._curved)
 
     def forget_curved(self) -> None:
-        """Free the curvature, which is not needed before the next measure."""
+        """Free the curvature, which is not needed before the next `measure`."""
         self._curved = None
 
     def _or_zeros(self, numbers: np.ndarray | None) -> np.ndarray:
@@ -125,7 +125,7 @@ class MachineRows:
         self._is_at = self._moves = None
 
     def keep_duals(self, factors: np.ndarray) -> None:
-        """The dual variables of the last measure, scaled, are the best so far."""
+        """Keep the dual variables of the last `measure`, scaled, as the best so far."""
         assert self._beta is not None
         beta = self._beta
         if self._is_smooth:
@@ -138,14 +138,14 @@ class MachineRows:
         self._kept = np.where(beta > 0.0, up, down) * beta
 
     def violation(self) -> tuple[float, int]:
-        """The largest, and the place of its row."""
+        """The largest violation, and the position of its row."""
         if not self._m:
             return 0.0, -1
         loss = self._loss()
         return worst_violation(loss, self._or_zeros(self._kept), loss.target - self._values)
 
     def of_rows(self) -> dict[str, np.ndarray]:
-        """In the units of the solver: dual variables, values, and what they miss by."""
+        """Dual variables, values and errors of each row, in the units of the solver."""
         loss, beta = self._loss(), self._or_zeros(self._kept)
         bound = np.maximum(loss.high, -loss.low)
         at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - AT_BOUND)) & (beta != 0)
@@ -154,6 +154,6 @@ class MachineRows:
 
 
 def _is_free(beta: np.ndarray, loss: LossOfRows) -> np.ndarray:
-    """Between the bounds."""
+    """Which dual variables are between their bounds."""
     free: np.ndarray = (beta > loss.low) & (beta < loss.high)
     return free

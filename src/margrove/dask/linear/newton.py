@@ -2,19 +2,18 @@
 
     minimise  P(w, b) = 1/2 ||w||^2 + k/2 b^2 + sum_i loss_i(t_i - w.x_i - b)
 
-The method is that of `margrove.margin.solvers.linear.newton`: squared losses have a gradient that
-is linear in pieces; losses with a kink are bent around it, and the bend is moved to the dual
-variables and made narrower whenever the bent problem is solved (the method of multipliers). All
-that it needs of the rows are sums, which workers of a worker group make (`row_sums`); the steps
-are taken here. Several machines go step by step together, so that a round of messages serves them
-all.
+The method is that of `margrove.margin.solvers.linear.newton`: squared losses have a piecewise
+linear gradient. Losses with a kink are smoothed around it, and whenever the smoothed problem is
+solved, the smoothing is centred at the dual variables and made narrower (the method of
+multipliers). It needs only sums over the rows, which the workers compute (`row_sums`); the client
+takes the steps. Several machines take steps together, so that one round of messages serves all.
 
-Systems of few features are summed up, d x d numbers a step, and factorised here. Those of many
-features are solved by conjugate gradients, for which d numbers travel an iteration.
+With few features, systems are summed up, d x d numbers a step, and factorised by the client. With
+many features they are solved by conjugate gradients, for which d numbers are sent an iteration.
 
-After each step the dual variables, made feasible, prove how good (w, b) is. They stay where the
-rows are: of each group of them (positive or negative, at a bound or not) workers tell the sums that
-the dual objective consists of, so that scaling a group is arithmetic at the client.
+After each step the dual variables, scaled to be feasible, bound the distance of (w, b) from the
+optimum. They stay with the rows: for each group of them (positive or negative, at a bound or not)
+workers send the sums of the dual objective, so that the client can scale a group by itself.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _LEAST_RESIDUAL = 1e-8  # of conjugate gradients, relative to the gradient
 
 @dataclass
 class Point:
-    """One machine as the client knows it: where it is, and what is proved of it."""
+    """The state of one machine on the client: its weights and its bounds."""
 
     number: int
     w: np.ndarray
@@ -89,7 +88,7 @@ class ClusterNewton:
         system: System,
         start: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
-        """`reach` is of the order of the residuals; `start` are weights (k, d) and intercepts."""
+        """`reach` is the order of the residuals; `start` are weights (k, d) and intercepts."""
         self._group, self._plan, self._demand = group, plan, demand
         self._system = system
         self._reach = reach
@@ -123,7 +122,7 @@ class ClusterNewton:
         return []
 
     def advance(self, work: float) -> float:
-        """One Newton step of each machine that is not done."""
+        """One Newton step of each machine that is not solved yet."""
         active = self._active()
         before = [point.gap for point in active]
         slopes = self._step(active)
@@ -146,12 +145,12 @@ class ClusterNewton:
         return work
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """The best so far: (k, d) and (k,)."""
+        """The best weights so far, (k, d), and intercepts, (k,)."""
         coef = np.stack([point.best[0] for point in self.points])
         return coef, np.array([point.best[1] for point in self.points])
 
     def result(self) -> LinearResult:
-        """Of the machines of this batch; dual variables stay where the rows are."""
+        """The result of this batch; dual variables stay on the workers."""
         self._go_to_best(self.points)
         coef, intercept = self.weights()
         return LinearResult(
@@ -159,7 +158,7 @@ class ClusterNewton:
             intercept=intercept,
             primal=np.array([point.primal for point in self.points]),
             dual=np.array([point.dual for point in self.points]),
-            violation=np.zeros(len(self.points)),  # workers know; see `fit`
+            violation=np.zeros(len(self.points)),  # computed by the workers; see `fit`
             beta=np.empty((0, len(self.points))),
             epochs=self.rounds,
             converged=np.array([point.has_converged(self._demand.tol) for point in self.points]),
@@ -173,10 +172,10 @@ class ClusterNewton:
         over = point.stuck or point.steps >= self._demand.epochs
         return not over and not point.has_converged(self._demand.tol)
 
-    # -- where a machine is --
+    # -- objectives --
 
     def _measure(self, points: list[Point], *, recentre: bool = False) -> None:
-        """Sets: pull, balance, current_gap, of_bend, curved, and both objectives, of each."""
+        """Sets for each point: pull, balance, current_gap, of_bend, curved, both objectives."""
         if not points:
             return
         widths = np.array([point.width for point in points])
@@ -214,7 +213,7 @@ class ClusterNewton:
             return duals.objective(factors), factors
         factors[heavier] = 1.0 - abs(duals.balance) / duals.masses[heavier].sum()
         dual = duals.objective(factors)
-        free = heavier.start  # better, if it is about as good: rows at a bound stay there
+        free = heavier.start  # preferred if about as good, since rows at a bound stay there
         if len(duals.masses) == GROUPS_OF_KINKED and duals.masses[free] >= abs(duals.balance):
             other = np.ones(len(duals.masses))
             other[free] = 1.0 - abs(duals.balance) / duals.masses[free]
@@ -224,7 +223,7 @@ class ClusterNewton:
         return dual, factors
 
     def _measure_afresh(self, points: list[Point]) -> None:
-        """Go to the best point and measure it without the rounding of all the steps."""
+        """Go to the best point and measure it again, without accumulated rounding errors."""
         self._go_to_best(points)
         for point in points:
             point.primal = np.inf
@@ -244,7 +243,7 @@ class ClusterNewton:
     # -- a step --
 
     def _step(self, points: list[Point]) -> list[float]:
-        """Go along the Newton direction of each; their slopes there."""
+        """Take a Newton step for each point; returns the slopes at the start."""
         gradients = [self._gradient(point) for point in points]
         if self._system == "direct":
             steps = self._direct_steps(points, gradients)
@@ -284,7 +283,7 @@ class ClusterNewton:
         return steps
 
     def _bias_curvature(self, total: float) -> float:
-        """1 where nothing bends, and b has a slope only; and where there is no b."""
+        """The curvature in b; 1 if it is zero, or if there is no intercept."""
         curvature = self._price + total if self._has_bias else 0.0
         return curvature if curvature > 0.0 else 1.0
 
@@ -306,7 +305,7 @@ class ClusterNewton:
         return list(conjugate_gradients(multiplied, diagonal, -np.stack(gradients), goals))
 
     def _search(self, points: list[Point], steps: np.ndarray, slopes: np.ndarray) -> None:
-        """Go where the slope along each step vanishes, nearly: it rises, in straight pieces."""
+        """Go to where the slope along each step, which is piecewise linear, is nearly zero."""
         searches = [
             LineSearch(
                 straight=float(point.w @ step[:-1]) + self._price * point.b * float(step[-1]),
@@ -316,17 +315,17 @@ class ClusterNewton:
             for point, step, slope in zip(points, steps, slopes, strict=True)
         ]
         for _ in range(NEWTON.most_trials):
-            open_ones = [k for k, search in enumerate(searches) if not search.is_over]
-            if not open_ones:
+            active = [k for k, search in enumerate(searches) if not search.is_over]
+            if not active:
                 break
             pulls = self._group.call(
                 "slopes_along",
-                [points[k].number for k in open_ones],
-                np.array([searches[k].length for k in open_ones]),
-                np.array([points[k].width for k in open_ones]),
+                [points[k].number for k in active],
+                np.array([searches[k].length for k in active]),
+                np.array([points[k].width for k in active]),
                 reduce="sum",
             )
-            for k, (first, second) in zip(open_ones, pulls, strict=True):
+            for k, (first, second) in zip(active, pulls, strict=True):
                 searches[k].update(float(first), float(second))
         lengths = np.array([search.length for search in searches])
         self._group.call("move", _numbers(points), lengths, reduce="none")
@@ -335,7 +334,7 @@ class ClusterNewton:
             point.b = point.b + float(length * step[-1])
 
     def _settle_biases(self, points: list[Point]) -> None:
-        """The best b for this w, where no row bends and Newton knows nothing of b."""
+        """Find the best b for this w if no row has curvature, so that Newton cannot determine b."""
         if not self._has_bias or self._price > 0.0:
             return
         loose = [point for point in points if point.balance != 0.0 and point.curved == 0.0]
@@ -361,7 +360,7 @@ class _Duals:
 
     @property
     def balance(self) -> float:
-        """The sum of all."""
+        """The sum of all dual variables."""
         half = len(self.masses) // 2
         return float(self.masses[:half].sum() - self.masses[half:].sum())
 
@@ -370,7 +369,7 @@ class _Duals:
         return slice(0, half) if positive else slice(half, GROUPS_OF_SMOOTH * half)
 
     def objective(self, factors: np.ndarray) -> float:
-        """Of all groups, each times its factor, but for what they pay for an intercept."""
+        """The dual objective of the scaled groups, without the term of the intercept."""
         w = factors @ self.combined
         return float(factors @ self.linear - factors**2 @ self.quadratic - 0.5 * (w @ w))
 

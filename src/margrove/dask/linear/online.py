@@ -1,8 +1,8 @@
 """Online learners on a cluster: the model is sent from worker to worker, the rows stay.
 
 A learner with `partial_fit` learns from the partitions of a Dask collection in their order, each on
-a worker that holds it. What goes from one to the next is the estimator itself, a few numbers a
-feature; the result is what calling `partial_fit` with one partition after the other gives.
+a worker that holds it. The estimator itself is sent from one to the next, a few numbers a feature.
+The result is the same as calling `partial_fit` with one partition after the other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AHEAD = 64  # partitions whose tasks are submitted at a time
 def partial_fit_partitions(
     model: Any, X: Any, y: Any, sample_weight: Any, client: Any, classes: Any = None
 ) -> None:
-    """`model.partial_fit` of all partitions, one after the other; commits what was learnt."""
+    """`model.partial_fit` with all partitions, one after the other; commits the attributes."""
     client = client_of(client)
     require_y(model, y)
     with client.as_current(), explained_errors(client):
@@ -48,7 +48,7 @@ def partial_fit_partitions(
 
 
 class OnlineEstimator(ClusterEstimator):
-    """Mixin of classifiers that take batches: those of a Dask collection are its partitions."""
+    """Mixin of classifiers with `partial_fit`: partitions of a Dask collection are batches."""
 
     def partial_fit(
         self,
@@ -61,14 +61,14 @@ class OnlineEstimator(ClusterEstimator):
     ) -> Self:
         """Learn from one more batch; of Dask collections each partition is a batch, in order.
 
-        The model travels from worker to worker, the rows stay.
+        The model is sent from worker to worker, the rows stay.
 
         Parameters
         ----------
         X, y, sample_weight
             As `fit` takes them.
         classes : array-like, optional
-            All classes that will ever occur; in the first call, by default those of y.
+            All classes that will occur in any batch. By default, those of y in the first call.
         client : distributed.Client, optional
             By default the current one.
 
@@ -91,7 +91,7 @@ def require_y(model: Any, y: Any) -> None:
 
 
 def model_to_send(model: Any, partitions: Partitions) -> Any:
-    """The model as it is sent: local, and without feature names, which partitions lack."""
+    """The local model, without feature names, which partitions do not have."""
     sent = copy.copy(model.to_local())
     vars(sent).pop("_record", None)
     names = vars(sent).pop("feature_names_in_", None)
@@ -111,7 +111,7 @@ def attributes_of(learnt: Any, partitions: Partitions) -> dict[str, Any]:
 
 
 class PartitionPass:
-    """One pass over all partitions, in their order: a chain of tasks, each where its rows are."""
+    """One pass over all partitions in order: a chain of tasks, each on a worker with its rows."""
 
     def __init__(self, model: Any, partitions: Partitions, classes: Any) -> None:
         """`model` is an estimator, or the future of one."""
@@ -153,7 +153,7 @@ class PartitionPass:
             pure=False,
             workers=list(self._holders[k]) or None,
         )
-        # Only that it is done has to come here, not the model.
+        # The result of this task tells that the model is done, without sending the model.
         self._planned.append((self.model, self._client.submit(_nothing, self.model, pure=False)))
         self._n_planned += 1
 
@@ -175,7 +175,7 @@ def _nothing(model: Any) -> None: ...
 def classes_of_partitions(partitions: Partitions, class_weight: Any) -> TrainingLabels:
     """The classes of all partitions, and the factors of `class_weight`.
 
-    A class of a partition is as good as one row of its summed weight.
+    A class of a partition counts as one row with the sum of its weights.
     """
     assert partitions.y is not None
     weights = partitions.weight or [None] * len(partitions.y)

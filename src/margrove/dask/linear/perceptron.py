@@ -28,10 +28,10 @@ __all__ = ["Perceptron"]
 class Perceptron(OnlineEstimator, LocalPerceptron):  # type: ignore[misc]
     """`margrove.Perceptron` for tables on a Dask cluster.
 
-    Parameters, attributes and predictions are those of `margrove.Perceptron`. Of Dask collections
-    it learns partition by partition, in their order: the weights travel from worker to worker, the
-    rows stay. An epoch gives, bit for bit, what calling `partial_fit` of the local class with one
-    partition after the other gives; rows are shuffled within their partition.
+    Parameters, attributes and predictions are those of `margrove.Perceptron`. It learns from Dask
+    collections partition by partition, in their order: the weights are sent from worker to worker,
+    the rows stay. An epoch gives, bit for bit, the result of `partial_fit` of the local class with
+    one partition after the other; rows are shuffled within their partition.
 
     See Also
     --------
@@ -39,10 +39,10 @@ class Perceptron(OnlineEstimator, LocalPerceptron):  # type: ignore[misc]
 
     Notes
     -----
-    `fit` makes such epochs until one is without a mistake, until for `n_iter_no_change` of them the
-    share of mistakes has not fallen by `tol`, or `max_iter` times. Mistakes are learnt from one
-    after the other, so that more workers hold more rows but do not make it faster. Not on a
-    cluster: ``early_stopping=True``.
+    `fit` runs such epochs until one is without a mistake, until the share of mistakes has not
+    fallen by `tol` in `n_iter_no_change` of them, or `max_iter` times. Learning is sequential, so
+    more workers can hold more rows but do not make it faster. Not available on a cluster:
+    ``early_stopping=True``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Perceptron(OnlineEstimator, LocalPerceptron):  # type: ignore[misc]
         coef_init: Any = None,
         intercept_init: Any = None,
     ) -> Any:
-        """A local perceptron to send off: of the last fit with `warm_start`, else a new one."""
+        """The local perceptron to start from: that of the last fit with `warm_start`, else new."""
         model = (
             model_to_send(self, partitions)
             if self.warm_start
@@ -111,7 +111,7 @@ class Perceptron(OnlineEstimator, LocalPerceptron):  # type: ignore[misc]
 
 
 class _Epochs:
-    """Passes over all partitions until there is nothing to learn; see `slices.Process`."""
+    """Passes over all partitions until convergence; see `slices.Process`."""
 
     unit = "epoch"
 
@@ -142,7 +142,7 @@ class _Epochs:
         return work
 
     def learnt(self) -> Any:
-        """After the last whole epoch; before there is one, after the partitions so far."""
+        """The model after the last complete epoch, or else after the partitions so far."""
         return self._model if self.rounds else self._pass.learnt()
 
     def figures(self) -> dict[str, float]:
@@ -169,7 +169,7 @@ class _Epochs:
 
 
 def _count(model: Any) -> tuple[float, float]:
-    """Mistakes and presentations so far."""
+    """The numbers of mistakes and of presented rows so far."""
     mistakes = float(getattr(model, "mistakes_", 0.0))
     return mistakes, float(getattr(model, "t_", 1.0)) - 1.0
 
@@ -177,7 +177,7 @@ def _count(model: Any) -> tuple[float, float]:
 def _separation(
     model: Any, partitions: Partitions, settings: Any, *, is_fresh: bool
 ) -> dict[str, Any]:
-    """As a local fit measures it: the smallest margins, the largest radius."""
+    """Attributes about separation, as in a local fit: smallest margins and largest radius."""
     assert partitions.y is not None
     weights = partitions.weight or [None] * len(partitions.X)
     given = model.coef_, model.intercept_, model.classes_, settings.fit_intercept

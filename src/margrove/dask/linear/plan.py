@@ -1,4 +1,4 @@
-"""The plan of a fit of linear machines on a cluster: what the client tells all workers."""
+"""The plan of a fit of linear machines: the settings that the client sends to all workers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class LinearPlan:
     model             an unfitted estimator with the parameters of the fit
     scale             of the features, a power of two
     classes, factors  of a classifier; None for regression
-    exponents         powers of two that bring tiny weights, as given and as counted, to about one
+    exponents         powers of two that scale tiny weights, as given and as counted, to about one
     centre, factor    targets are (t - centre) * factor
     n_features        d
-    n_jobs            the estimator's; a worker takes no more threads than its worker has
+    n_jobs            that of the estimator; a fit uses at most the threads of its Dask worker
     """
 
     model: Any

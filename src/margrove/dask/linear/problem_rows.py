@@ -76,7 +76,7 @@ class ProblemRows:
     # -- before there is a plan --
 
     def summarise(self, of_classes: bool, step: int) -> dict[str, Any]:
-        """Facts for the client to make a plan of."""
+        """The summary of the rows, from which the client makes a plan."""
         return summary_of_rows(
             self._X, self._y, self._weight, self._start, of_classes=of_classes, step=step
         )
@@ -85,7 +85,7 @@ class ProblemRows:
         """The largest absolute value of X."""
         return largest_value(self._X)
 
-    # -- by plan --
+    # -- with a plan --
 
     @property
     def plan(self) -> LinearPlan:
@@ -93,10 +93,10 @@ class ProblemRows:
         return self._plan
 
     def set_plan(self, plan: LinearPlan) -> np.ndarray:
-        """Make the problem; the number of rows and the sum of |target|.
+        """Set up the problem; returns the number of rows and the sum of |target|.
 
-        Of rows on disk only what takes long to find is kept: y, which Dask keeps anyway, tells the
-        targets, and the prices where no weights were given.
+        For rows on disk only what is slow to compute is kept: targets, and prices without weights,
+        are computed from y, which Dask keeps anyway.
         """
         self._plan = plan
         spread = 0.0
@@ -122,12 +122,12 @@ class ProblemRows:
 
     @property
     def rows(self) -> np.ndarray:
-        """Those of weight > 0."""
+        """The rows of weight > 0, as positions in this tile."""
         return np.arange(self._n) if self._chosen is None else self._chosen
 
     @property
     def numbers(self) -> np.ndarray:
-        """Of the same, in the table."""
+        """The numbers of these rows in the table."""
         return self.rows + self._start
 
     def loss_of(self, k: int) -> LossOfRows:

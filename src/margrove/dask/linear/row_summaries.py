@@ -1,7 +1,7 @@
-"""Summaries of the rows of each worker, and the same of all rows, from which the plan is made.
+"""Summaries of the rows of each worker, and of all rows, from which the plan is made.
 
-A local fit looks at all rows to find classes, scales and prices. Here each worker looks at its own
-and tells a few numbers a column or a class, from which the client finds the same.
+A local fit reads all rows to find classes, scales and prices. Here each worker reads its own rows
+and sends a few numbers for each column or class, from which the client computes the same.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TINY, _LARGEST_WEIGHT = 1e-150, 1e290  # as `margrove._data.moderate` has them
 def summary_of_rows(
     X: Any, y: Any, weight: Any, start: int, *, of_classes: bool, step: int
 ) -> dict[str, Any]:
-    """What the client needs to know of a worker's rows, the first of which is row `start`.
+    """A summary of the rows of a worker, the first of which is row `start`.
 
     longest     the largest squared norm
     bad         None, or of a value that is not finite: row, column, value, how many there are
@@ -100,7 +100,7 @@ def _checked_targets(y: Any, n: int, start: int) -> np.ndarray:
 
 
 class _counting_from:  # noqa: N801
-    """Says from where on a worker counts its rows, in errors about them."""
+    """Adds to errors about rows the number of the first row of the worker."""
 
     def __init__(self, start: int) -> None:
         self._start = start
@@ -184,7 +184,7 @@ def targets_and_prices(
 
 
 def _moderated(weight: np.ndarray, exponent: int) -> np.ndarray:
-    """`margrove._data.moderate`, where the largest weight may be another worker's."""
+    """`margrove._data.moderate` with a given exponent, as the largest weight may be elsewhere."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.minimum(np.ldexp(weight, exponent) if exponent else weight, _LARGEST_WEIGHT)
 
@@ -194,10 +194,10 @@ def _moderated(weight: np.ndarray, exponent: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MergedSummary:
-    """The same of all rows.
+    """The summary of all rows.
 
-    classes, factors   of a classifier, else None
-    targets            of a regression: the least and the largest, else None
+    classes, factors   for classification, else None
+    targets            for regression: the least and the largest target, else None
     exponents          see `LinearPlan`
     longest            the largest norm
     """
@@ -210,7 +210,7 @@ class MergedSummary:
 
 
 def merged_summary(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> MergedSummary:
-    """Check the summaries of workers, and put it together; raises and warns as a local fit does."""
+    """Check and merge the summaries of workers; raises and warns as a local fit does."""
     _require_finite([fact["bad"] for fact in facts], names, model)
     low = np.min([fact["low"] for fact in facts], axis=0)
     high = np.max([fact["high"] for fact in facts], axis=0)
@@ -218,7 +218,7 @@ def merged_summary(facts: Sequence[dict[str, Any]], model: Any, names: Any) -> M
         warn_of_unequal_scales(np.stack([low, high]))
     largest = max(fact["largest_weight"] for fact in facts)
     if largest == 0.0:
-        check_weights(np.zeros(1), 1)  # says what is wrong
+        check_weights(np.zeros(1), 1)  # raises the error
     longest = float(np.sqrt(max(fact["longest"] for fact in facts)))
     exponent = _exponent(largest)
     if "targets" in facts[0]:
@@ -238,15 +238,15 @@ def _require_finite(bad: list[Any], names: Any, model: Any) -> None:
     raise InvalidDataError(
         f"Input X contains {'NaN' if np.isnan(value) else 'infinity'} (first at row {row}, "
         f"{where}; {sum(cell[3] for cell in found)} such values). {type(model).__name__} needs "
-        "finite numbers: drop these rows, or fill them in before, for example with X.fillna(0) or "
-        "X.clip(low, high)."
+        "finite numbers: drop these rows, or replace the values before the fit, for example with "
+        "X.fillna(0) or X.clip(low, high)."
     )
 
 
 def _merged_classes(
     facts: Sequence[dict[str, Any]], class_weight: Any, exponent: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """The classes, their factors, and the largest weight of a row with them."""
+    """The classes, their factors, and the largest product of a row's weight and its factor."""
     tables = [fact for fact in facts if fact["labels"] is not None]
     moderated = [table | {"totals": _moderated(table["totals"], exponent)} for table in tables]
     found = merged_classes(moderated, class_weight)
@@ -257,16 +257,16 @@ def _merged_classes(
 
 
 def merged_classes(tables: list[dict[str, Any]], class_weight: Any) -> TrainingLabels:
-    """From tables of classes, as `class_table` makes them.
+    """The classes of all tables of `class_table`, and the factors of `class_weight`.
 
-    A class of a worker is as good as one row of its summed weight.
+    A class of a table counts as one row with the sum of its weights.
     """
     kinds = {np.asarray(table["labels"]).dtype.kind for table in tables}
     kind = None if kinds <= set("biuf") else object
     labels = np.concatenate([np.asarray(table["labels"], dtype=kind) for table in tables])
     totals = np.concatenate([table["totals"] for table in tables])
     with warnings.catch_warnings():
-        # Here each class comes once for each table.
+        # Each class occurs once in each table.
         warnings.filterwarnings("ignore", message="The number of unique classes")
         return check_training_labels(labels, totals, class_weight, len(totals))
 

@@ -1,15 +1,14 @@
-"""What one worker of a worker group does for a linear machine: sums over the rows that it holds.
+"""Sums of one worker over its rows, for linear machines.
 
 The objective of `margrove.margin.linear.problems` is a sum over rows, and so are its gradient, its
-curvature and its dual: workers add up their own rows, the worker group adds up the workers, and the
-client takes the steps (`newton`, `l1_newton`). A worker with rows on disk adds up tiles of them
-(`worker_program`), each of which is what a worker with rows in memory has one of. Rows, decision
-values and dual variables never leave their worker; what travels for a machine of d features is d x
-d numbers a step, or d.
+curvature and its dual: workers sum over their own rows, the worker group sums over the workers, and
+the client takes the steps (`newton`, `l1_newton`). A worker with rows in memory has one tile, a
+worker with rows on disk has many and sums over them (`worker_program`). Rows, decision values and
+dual variables never leave their worker; for a machine of d features, d x d or d numbers are sent
+a step.
 
-Conventions: m rows of weight > 0, d features, machines are asked for by number. Replies are stacked
-over the machines that were asked for, k of them, and are summed by the worker group unless said
-otherwise.
+Conventions: m rows of weight > 0, d features, machines by number. Replies are stacked over the k
+machines of a request, and are summed by the worker group unless a docstring says otherwise.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ class RowSums:
 
     @property
     def needs_rows(self) -> bool:
-        """Whether X has to be at hand for the methods that do not ask for it, too."""
+        """Whether the next method needs X, even if it does not in general."""
         return any(machine.needs_rows for machine in self._machines.values())
 
     # -- steps of machines --
 
     def begin(self, machines: list[int], coef: np.ndarray, intercept: np.ndarray) -> None:
-        """Forget all machines but these, and put them at given weights."""
+        """Replace all machines by these, with given weights."""
         self._machines = {}
         for k, w, b in zip(machines, coef, intercept, strict=True):
             loss = partial(self.problem.loss_of, k)
@@ -55,14 +54,14 @@ class RowSums:
             self._machines[k].set_weights(w, float(b))
 
     def set_weights(self, machines: list[int], coef: np.ndarray, intercept: np.ndarray) -> None:
-        """Values of given weights, without the rounding of all the steps that led there."""
+        """Set weights; values are computed from them, without accumulated rounding errors."""
         for k, w, b in zip(machines, coef, intercept, strict=True):
             self._machines[k].set_weights(w, float(b))
 
     def measure(
         self, machines: list[int], widths: np.ndarray, recentre: bool = False
     ) -> dict[str, np.ndarray]:
-        """Losses and dual variables where the machines are; `MachineRows.measure`. Asks for X."""
+        """Losses and dual variables of the machines; see `MachineRows.measure`. Needs X."""
         found = []
         for k, width in zip(machines, widths, strict=True):
             if recentre:
@@ -73,7 +72,7 @@ class RowSums:
     def curvature(
         self, machines: list[int], columns: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
-        """X'DX (k, d, d), X'D1 (k, d) and 1'D1 (k,), of all features or of some. Asks for X."""
+        """X'DX (k, d, d), X'D1 (k, d) and 1'D1 (k,), of all features or of some. Needs X."""
         chosen = [self._machines[k] for k in machines]
         cross = self._crossed(chosen)
         if columns is None:
@@ -87,12 +86,12 @@ class RowSums:
         return {"square": np.stack(squares), "cross": cross, "total": total}
 
     def forget_curved(self) -> None:
-        """Curvature is not asked for again before the next measure."""
+        """Free the curvature, which is not needed before the next `measure`."""
         for machine in self._machines.values():
             machine.forget_curved()
 
     def curved_squares(self, machines: list[int]) -> dict[str, np.ndarray]:
-        """The diagonals (k, d) of X'DX, X'D1 (k, d) and 1'D1 (k,). Asks for X."""
+        """The diagonals (k, d) of X'DX, X'D1 (k, d) and 1'D1 (k,). Needs X."""
         chosen = [self._machines[k] for k in machines]
         weights = np.stack([machine.curved for machine in chosen], axis=1)
         return {
@@ -102,7 +101,7 @@ class RowSums:
         }
 
     def curved_products(self, machines: list[int], steps: np.ndarray) -> np.ndarray:
-        """X'DX p (k, d) of a direction (k, d) each. Asks for X."""
+        """X'DX p (k, d) of a direction (k, d) each. Needs X."""
         products = [
             self._machines[k].curved * self.problem.sums.products(step)
             for k, step in zip(machines, steps, strict=True)
@@ -115,12 +114,12 @@ class RowSums:
         ).T
 
     def set_direction(self, machines: list[int], steps: np.ndarray, bias_steps: np.ndarray) -> None:
-        """Directions (k, d) and (k,) to look along and to go. Asks for X."""
+        """Set the directions (k, d) and (k,) of line searches and moves. Needs X."""
         for k, step, bias_step in zip(machines, steps, bias_steps, strict=True):
             self._machines[k].set_direction(step, float(bias_step))
 
     def set_bias_direction(self, machines: list[int], bias_steps: np.ndarray) -> None:
-        """Directions of the intercept alone."""
+        """Set directions that change only the intercept."""
         for k, bias_step in zip(machines, bias_steps, strict=True):
             self._machines[k].set_bias_direction(float(bias_step))
 
@@ -148,10 +147,10 @@ class RowSums:
         for k, length in zip(machines, lengths, strict=True):
             self._machines[k].move(float(length))
 
-    # -- the proof --
+    # -- the certificate --
 
     def keep_duals(self, machines: list[int], factors: np.ndarray) -> None:
-        """The dual variables, their groups (k, g) scaled, are the best so far."""
+        """Keep the dual variables, with groups scaled by factors (k, g), as the best so far."""
         for k, machine_factors in zip(machines, factors, strict=True):
             self._machines[k].keep_duals(machine_factors)
 
@@ -162,7 +161,7 @@ class RowSums:
         return np.array([[worst, numbers[row] if row >= 0 else -1] for worst, row in found])
 
     def rows_of(self, k: int) -> dict[str, np.ndarray]:
-        """What a certificate says of each row of weight > 0; reduced as a list."""
+        """Values of the certificate for each row of weight > 0; reduced as a list."""
         return self._machines[k].of_rows() | {"rows": self.problem.numbers}
 
 

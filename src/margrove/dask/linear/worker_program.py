@@ -1,9 +1,8 @@
-"""The program that a worker runs for linear machines: sums over its rows, tile by tile.
+"""The program of a worker for linear machines: sums over its rows, tile by tile.
 
-Rows in memory are one tile. Those on disk are many: each keeps its values and dual variables, and
-X is read for a method that asks for it, tile by tile, and let go. What such a method costs is the
-reading, so that methods which follow each other share it: `measure` finds the curvature as well,
-which is asked for next.
+Rows in memory are one tile, rows on disk are many. Each tile keeps its values and dual variables. X
+is read tile by tile for each method that needs it. Reading dominates the time of these methods, so
+`measure` also computes the curvature, which is needed next.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from margrove.margin.solvers.linear import MOST_FEATURES
 
 __all__ = ["LinearProgram", "worst_of"]
 
-_NUMBERS_OF_A_ROW = 9  # that a worker keeps for a row and a machine, rows being in memory
-_BYTES_OF_A_ROW = 48  # and rows being on disk
-_SHARE = 0.3  # of a worker's memory that these may take, unless it is one machine
-_MOST_NUMBERS = 4_000_000  # of curvature that is found before it is asked for
+_NUMBERS_OF_A_ROW = 9  # numbers for each row and machine, if rows are in memory
+_BYTES_OF_A_ROW = 48  # the same in bytes, if rows are on disk
+_SHARE = 0.3  # of a worker's memory for these, unless there is only one machine
+_MOST_NUMBERS = 4_000_000  # of curvature that is computed in advance
 
 
 class LinearProgram:
-    """The rows of one worker; see `collective.worker_group`. What methods do, `RowSums` says."""
+    """The rows of one worker; see `collective.worker_group`, and `RowSums` for the methods."""
 
     takes = "tiles"
 
@@ -70,7 +69,7 @@ class LinearProgram:
         return [tile.problem.summarise(of_classes, step) for tile in self._each(with_rows=True)]
 
     def largest(self) -> float:
-        """Reduced as a maximum."""
+        """The largest absolute value of X; reduced as a maximum."""
         return max(tile.problem.largest() for tile in self._each(with_rows=True))
 
     def set_plan(self, plan: LinearPlan) -> Any:
@@ -98,7 +97,7 @@ class LinearProgram:
         self._done("begin", machines, coef, intercept)
 
     def set_weights(self, machines: list[int], coef: np.ndarray, intercept: np.ndarray) -> None:
-        for tile in self._tiles:  # rows that it needs are read with the next method
+        for tile in self._tiles:  # the rows that this needs are read by the next method
             tile.set_weights(machines, coef, intercept)
 
     def measure(self, machines: list[int], widths: np.ndarray, recentre: bool = False) -> Any:
@@ -145,7 +144,7 @@ class LinearProgram:
     def move(self, machines: list[int], lengths: np.ndarray) -> None:
         self._done("move", machines, lengths)
 
-    # -- the proof --
+    # -- the certificate --
 
     def keep_duals(self, machines: list[int], factors: np.ndarray) -> None:
         self._done("keep_duals", machines, factors)
@@ -155,7 +154,7 @@ class LinearProgram:
         return worst_of([tile.violations(machines) for tile in self._each(with_rows=False)])
 
     def rows_of(self, k: int) -> dict[str, np.ndarray]:
-        """Reduced as a list."""
+        """See `RowSums.rows_of`; reduced as a list."""
         tiles = [tile.rows_of(k) for tile in self._each(with_rows=False)]
         return {name: np.concatenate([rows[name] for rows in tiles]) for name in tiles[0]}
 
@@ -165,7 +164,7 @@ def _plus(total: Any, more: Any) -> Any:
 
 
 def worst_of(violations: list[np.ndarray]) -> np.ndarray:
-    """Of violations (k, 2) of several tiles or workers the largest of each machine, and its row."""
+    """The largest violation of each machine and its row, from (k, 2) of tiles or workers."""
     each = np.array(violations)
     worst: np.ndarray = each[each[:, :, 0].argmax(axis=0), np.arange(each.shape[1])]
     return worst

@@ -1,10 +1,10 @@
-"""Tables on a cluster: Dask collections as checked partitions that lie on the workers.
+"""Tables on a cluster: Dask collections as checked partitions on the workers.
 
 blocks         Dask collections as delayed blocks
 table          rows, targets and weights in aligned partitions
-checks         what is checked of one partition, on the worker that computes it
-encoding       categories and missing values, numbered alike in all partitions
-disk_storage   partitions in files, where the workers' memory does not hold them
+checks         checks of one partition, on the worker that computes it
+encoding       categories and missing values, with the same numbers in all partitions
+disk_storage   partitions in files, if they do not fit into the memory of the workers
 shards         the rows that each worker of a group holds
 """
 

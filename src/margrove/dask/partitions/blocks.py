@@ -1,4 +1,4 @@
-"""Dask collections as blocks: their partitions as delayed values, those of X and y side by side."""
+"""Dask collections as blocks: their partitions as delayed values, matching for X and y."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def is_collection(thing: Any) -> bool:
 
 
 def is_dataframe(thing: Any) -> bool:
-    """A dataframe or a series; the class is asked, as delayed values have any attribute."""
+    """Whether it is a dataframe or a series, by its class: delayed values have any attribute."""
     return hasattr(type(thing), "to_dask_array")
 
 
 def is_frame_of_floats(thing: Any) -> bool:
-    """One that is as good as an array: there are no labels in it."""
+    """Whether it is a dataframe of float64 only, without labels."""
     return is_dataframe(thing) and all(dtype == np.float64 for dtype in thing._meta.dtypes)
 
 
@@ -55,10 +55,10 @@ def checked_table(X: Any) -> Any:
 
 
 def blocks_of(collection: Any) -> list[Any]:
-    """Its partitions, as delayed values.
+    """The partitions of a collection, as delayed values.
 
-    Optimised, a dataframe may have fewer of them than it says: those of a file of which few columns
-    are wanted are put together, and X and y of one dataframe would no longer match.
+    The graph of a dataframe is not optimised: this may merge partitions if few columns of a file
+    are used, and X and y of one dataframe would no longer match.
     """
     if _is_array(collection):
         return list(collection.to_delayed().ravel())
@@ -66,7 +66,7 @@ def blocks_of(collection: Any) -> list[Any]:
 
 
 def blocks_beside(values: Any, X: Any, name: str) -> tuple[list[Any] | None, bool]:
-    """Blocks of y or sample_weight that match those of X; whether it lies on this machine."""
+    """Blocks of y or sample_weight that match those of X, and whether it is a local array."""
     if values is None:
         return None, False
     if not is_collection(values):

@@ -1,4 +1,4 @@
-"""One partition of a table, from its blocks: checked on the worker that computes it."""
+"""Checks of one partition of a table, on the worker that computes it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Form = Literal["dense", "csr", "frame"]
 
 @dataclass(frozen=True)
 class PartitionCheck:
-    """What is wanted of each partition."""
+    """The requirements for each partition."""
 
     columns: tuple[Any, ...] | None
     names: np.ndarray | None
     keep_frames: bool
     allow_nan: bool
     estimator: str
-    share_of_worker: float = 0.0  # how many partitions a worker gets
+    share_of_worker: float = 0.0  # partitions a worker
 
 
 def checked_partition(
@@ -44,7 +44,7 @@ def checked_partition(
     first: int,
     check: PartitionCheck,
 ) -> tuple[Any, Any, Any, tuple[int, int, Form, str, bool]]:
-    """One partition of the table from its blocks: rows, targets, weights, and facts about them."""
+    """One checked partition from its blocks: rows, targets, weights, and facts about them."""
     checked_rows, checked_targets, checked_weights = [], [], []
     for i, block in enumerate(rows):
         try:
@@ -78,21 +78,21 @@ def _rows_of(block: Any, check: PartitionCheck) -> Any:
 
 
 def _in_order(block: Any, columns: tuple[Any, ...]) -> Any:
-    """Columns in the order of the collection, whatever that of the file was."""
+    """A block with its columns in the order of the collection."""
     found = tuple(block.columns)
     if found == columns:
         return block
     missing = [name for name in columns if name not in found]
     strange = [name for name in found if name not in columns]
     if missing or strange:
-        said = [f"lacks the columns {missing}"] * bool(missing)
-        said += [f"has the columns {strange}, which others lack"] * bool(strange)
-        raise InvalidDataError(f"it {' and '.join(said)}.")
+        problems = [f"lacks the columns {missing}"] * bool(missing)
+        problems += [f"has the columns {strange}, which others lack"] * bool(strange)
+        raise InvalidDataError(f"it {' and '.join(problems)}.")
     return block[list(columns)]
 
 
 def placeholder_estimator(name: str) -> Any:
-    """Stands for an estimator in error messages, which ask for the name of its class."""
+    """An object of a class with this name, for error messages that name the estimator."""
     return type(name, (), {})()
 
 
@@ -138,6 +138,6 @@ def _stacked(blocks: list[Any], first: int) -> Any:
 
 
 def joined(pieces: Sequence[np.ndarray]) -> np.ndarray:
-    """One after the other; partitions without rows have no say in the type."""
+    """Arrays one after the other; empty ones do not affect the dtype."""
     filled = [piece for piece in pieces if len(piece)] or list(pieces[:1])
     return np.concatenate(filled)

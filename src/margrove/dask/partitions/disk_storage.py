@@ -1,9 +1,9 @@
-"""Partitions of a table on the disks of the workers: for tables that do not fit their memory.
+"""Partitions of a table on the disks of the workers, for tables that do not fit into memory.
 
-Dask moves what does not fit to disk and back, piece by piece, as it is asked for: a fit that asks
-for all partitions in turn would wait for the disk at every step. So a partition that is too large
-to stay is written once, to a file in its worker's folder, and read where it is needed, as much of
-it as is needed; the operating system keeps such files in memory as long as it can.
+Dask moves data that do not fit to disk and back on demand: a fit that uses all partitions in turn
+would wait for the disk at every step. So such a partition is written once, to a file in its
+worker's folder, and only the rows that are needed are read. The operating system keeps such files
+in memory as long as it can.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _SHARE = 0.3  # of a worker's memory that partitions of a table may take
 
 
 class PartitionOnDisk:
-    """Stands for rows that are in a file; the file goes when nothing stands for them any more.
+    """Rows in a file, which is removed with the last reference to this object.
 
-    Pickled, it takes the rows along, and makes another file where it arrives.
+    A pickle contains the rows; unpickling writes another file.
     """
 
     def __init__(self, rows: Any) -> None:
@@ -49,7 +49,7 @@ class PartitionOnDisk:
                 pickle.dump(rows, file, protocol=5)
 
     def rows(self, first: int = 0, last: int | None = None) -> Any:
-        """Rows first .. last - 1, in memory of their own."""
+        """Rows first .. last - 1, as a new array or frame."""
         last = self.shape[0] if last is None else last
         if not self.is_plain:
             with open(self._path, "rb") as file:
@@ -77,7 +77,7 @@ def _read_into(file: Any, buffer: memoryview) -> None:
     while buffer:
         count = file.readinto(buffer)
         if not count:
-            raise EOFError(f"The file {file.name} is shorter than it was.")
+            raise EOFError(f"The file {file.name} is shorter than it was. Fit again.")
         buffer = buffer[count:]
 
 
@@ -87,17 +87,17 @@ def _remove(path: str) -> None:
 
 
 def _folder() -> str:
-    """That of the worker, which is cleaned up with it."""
+    """The folder of the worker, which is removed with it."""
     import distributed
 
     try:
         return str(distributed.get_worker().local_directory)
-    except ValueError:  # what arrives may be unpacked where there is no task
+    except ValueError:  # unpickled outside of a task
         return tempfile.gettempdir()
 
 
 def stored(rows: Any, share_of_worker: float) -> Any:
-    """Rows as they are, or on disk, where so many tables like it are too much for this worker."""
+    """The rows, or a file of them if `share_of_worker` such partitions do not fit into memory."""
     import distributed
 
     limit = distributed.get_worker().memory_manager.memory_limit
@@ -111,7 +111,7 @@ def stored(rows: Any, share_of_worker: float) -> Any:
 
 
 def release_memory() -> None:
-    """What was freed, to the system: Dask counts what a process has, and ends large ones."""
+    """Return freed memory to the system, because Dask ends processes that have too much."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
@@ -132,12 +132,12 @@ def is_on_disk(partition: Any) -> bool:
 
 
 def loaded(partition: Any) -> Any:
-    """A partition in memory, wherever it was."""
+    """A partition in memory, read from disk if needed."""
     return partition.rows() if is_on_disk(partition) else partition
 
 
 def rows_of_partition(partition: Any, first: int, last: int) -> Any:
-    """Some rows of a partition, wherever it is."""
+    """Rows first .. last - 1 of a partition in memory or on disk."""
     if is_on_disk(partition):
         return partition.rows(first, last)
     if first == 0 and last == partition.shape[0]:

@@ -1,9 +1,8 @@
-"""Categories and missing values in one numbering for all partitions of a table.
+"""Categories and missing values, with the same numbers in all partitions of a table.
 
-The numbering is that of `grove.table.encoding.read_table` for the table as a whole: each partition
-is asked for its labels, the labels of all partitions are put in order, and each partition is
-encoded by them. So a label that only one partition has, or a partition without any, changes
-nothing.
+The numbers are those of `grove.table.encoding.read_table` for the whole table: the labels of all
+partitions are collected and sorted, and each partition is encoded with them. So it does not matter
+which labels are in which partition.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ __all__ = ["EncodedPartitions", "encoded"]
 class EncodedPartitions:
     """A table as numbers.
 
-    partitions        of float64 (float32 or CSR where a table of numbers was so), NaN for missing
-    categories   {column: labels}, as an estimator's `categories_`
+    partitions   float64 (float32 or CSR if a table of numbers was), NaN for missing values
+    categories   {column: labels}, as `categories_` of an estimator
     """
 
     partitions: Partitions
@@ -43,13 +42,13 @@ class EncodedPartitions:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What an estimator remembers of the table."""
+        """The fitted attributes of an estimator about the table."""
         attributes = self.partitions.attributes
-        remembered = {
+        known = {
             "n_features_in_": attributes["n_features_in_"],
             "categories_": self.categories,
         }
-        return remembered | attributes
+        return known | attributes
 
     @property
     def is_categorical(self) -> np.ndarray:
@@ -66,7 +65,7 @@ class EncodedPartitions:
 
 
 def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -> EncodedPartitions:
-    """Make numbers of a table whose partitions were made with `keep_frames=True`.
+    """Encode a table whose partitions were made with `keep_frames=True` as numbers.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
     Returns
     -------
     EncodedPartitions
-        Its partitions are made on the workers; what this process gets to see are the labels.
+        Its partitions are made on the workers; only the labels are sent to this process.
     """
     names, estimator_name = partitions.feature_names, type(estimator).__name__
     found = _distinct_of_partitions(
@@ -109,10 +108,11 @@ def encoded(partitions: Partitions, estimator: Any, categorical_features: Any) -
 
 @dataclass(frozen=True)
 class _Distinct:
-    """What is in one column of one partition.
+    """The distinct values of one column of one partition.
 
-    kind     "labels"; "objects", numbers that would be labels beside texts; or "numbers"
-    values   the distinct ones; of "numbers" only where they were asked for
+    kind     "labels"; "objects", numbers that are labels if other partitions have text; or
+             "numbers"
+    values   the distinct values; of "numbers" only if they are needed
     """
 
     kind: str
@@ -132,7 +132,7 @@ def _mask_of_numbers(partitions: Partitions, categorical_features: Any) -> np.nd
 def _distinct_of_partitions(
     partitions: Partitions, mask: np.ndarray, estimator: str
 ) -> list[list[_Distinct]]:
-    """The columns of each partition; partitions without rows have nothing to say."""
+    """The columns of each partition; those of empty partitions count as missing."""
     if partitions.form != "frame" and not mask.any():
         return []
     made = partitions.map(_distinct, mask, partitions.feature_names, estimator)
@@ -186,7 +186,7 @@ def _cells(partition: Any, j: int) -> list[Any]:
 
 
 def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
-    """The labels of a column in all partitions, first come first served."""
+    """The labels of a column in all partitions, in the order of their first occurrence."""
     if any(column.kind == "labels" for column in found):
         _require_labels(found, j, names)
         cells = (cell for column in found if column.kind != "numbers" for cell in column.values)
@@ -195,7 +195,7 @@ def _joint(found: list[_Distinct], j: int, names: np.ndarray | None) -> Any:
 
 
 def _require_labels(found: list[_Distinct], j: int, names: np.ndarray | None) -> None:
-    """Files of one table whose types were guessed one by one do not always agree."""
+    """Refuse a column with labels in one partition and numbers in another, as files may have."""
     labelled = next(k for k, distinct in enumerate(found) if distinct.kind == "labels")
     for k, distinct in enumerate(found):
         if distinct.kind == "numbers" and not distinct.is_missing:
@@ -213,7 +213,7 @@ def _require_labels(found: list[_Distinct], j: int, names: np.ndarray | None) ->
 def _numbers(
     partition: Any, categories: dict[int, np.ndarray], names: np.ndarray | None
 ) -> np.ndarray:
-    """A partition with categories as their numbers."""
+    """A partition as numbers, with categories encoded."""
     columns = list(partition.T) if _is_plain(partition) else read_columns(partition)
     if not len(partition):
         return np.empty((0, len(columns)))

@@ -1,4 +1,4 @@
-"""Shards: which rows each worker of a group holds, and these rows, on the worker."""
+"""Shards: the rows that each worker of a group holds."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = [
     "tiles_of_shard",
 ]
 
-# Of rows on disk, read at a time. Vectors of so many numbers are allocated from memory that the
-# process has; longer ones are requested from the system each time, under Dask's settings of malloc,
+# Rows on disk that are read at a time. Vectors of this length are allocated from memory of the
+# process. With Dask's settings of malloc, longer ones are requested from the system each time,
 # which takes about twice as long.
 _TILE_ROWS = 16_000
 _TILE_BYTES = 32_000_000
@@ -40,12 +40,12 @@ _TILE_BYTES = 32_000_000
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of rows, and the partitions of the table that they are pieces of.
+    """A run of rows, and the pieces of partitions that contain them.
 
-    worker   the address of who is to hold it
-    pieces   (number of the partition, first row of it, row after the last)
-    starts   the row of the table that each piece begins with; empty where pieces follow each other,
-             otherwise some rows between start and stop may be another's
+    worker   the address of the worker that holds it
+    pieces   (number of the partition, its first row, the row after the last)
+    starts   the first row of each piece in the table; empty if the pieces are consecutive,
+             otherwise some rows between start and stop may belong to other shards
     """
 
     worker: str
@@ -55,7 +55,7 @@ class Shard:
     starts: tuple[int, ...] = ()
 
     def first_rows(self) -> list[int]:
-        """The row of the table that each piece begins with."""
+        """The first row of each piece in the table."""
         if self.starts:
             return list(self.starts)
         lengths = [last - first for _, first, last in self.pieces]
@@ -68,7 +68,7 @@ def plan_shards(
     where: Sequence[Sequence[str]] | None = None,
     multiple: int = 1,
 ) -> list[Shard]:
-    """Cut the rows of a table into one run for each worker, about equally long.
+    """Cut the rows of a table into one run for each worker, of about equal lengths.
 
     Parameters
     ----------
@@ -78,14 +78,14 @@ def plan_shards(
     where : for each partition, the workers that hold it already; None if that does not matter
         Runs go to workers that hold as many of their rows as possible.
     multiple : int, default=1
-        Runs begin at multiples of so many rows. Where there are fewer of these than workers,
-        some workers get none.
+        Runs start at multiples of this number of rows. If there are fewer multiples than workers,
+        some workers get no rows.
 
     Returns
     -------
     list of Shard
-        In the order of the rows; what they hold depends on `lengths`, `multiple` and the number
-        of workers only.
+        In the order of the rows. The runs depend only on `lengths`, `multiple` and the number of
+        workers.
 
     Examples
     --------
@@ -111,10 +111,10 @@ def plan_shards(
 def shards_in_place(
     lengths: np.ndarray, workers: Sequence[str], where: Sequence[Sequence[str]]
 ) -> list[Shard]:
-    """One shard for each worker, of the partitions that it holds: those on disk are not sent.
+    """One shard for each worker, of the partitions that it holds, so that none is sent.
 
-    Workers may hold more rows than others, and rows that do not follow each other; those that hold
-    none get no shard. A partition that no worker holds goes to the worker with the fewest rows.
+    Shards may differ in size, and their rows need not be consecutive. Workers without partitions
+    get no shard. A partition that no worker holds goes to the worker with the fewest rows.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def shards_in_place(
 
 
 def pieces_of_rows(lengths: np.ndarray, start: int, stop: int) -> tuple[tuple[int, int, int], ...]:
-    """The partitions that rows start .. stop - 1 are in.
+    """The pieces of partitions that contain rows start .. stop - 1.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class ShardRows:
     X           dense and C-contiguous, CSR, or a dataframe
     y, weight   None where none were given
     n_threads   threads that the worker may use
-    cancelled   set when nobody waits for replies any more: long computations should then end
+    cancelled   set when no reply is needed any more: long computations should then end
     """
 
     X: Any
@@ -240,7 +240,7 @@ def rows_of_shard(
         if partitions is None:
             return None
         pairs = zip(partitions, shard.pieces, strict=True)
-        return _together(
+        return _concatenated(
             [rows_of_partition(partition, first, last) for partition, (_, first, last) in pairs]
         )
 
@@ -255,7 +255,7 @@ def pieces_of_shard(
     n_threads: int,
     cancelled: threading.Event,
 ) -> ShardRows:
-    """The same, but X is a list of pieces: (partition, first row, row after the last)."""
+    """The rows of a shard with X as a list of pieces: (partition, first row, after the last)."""
     pieces = [(partition, *piece[1:]) for partition, piece in zip(X, shard.pieces, strict=True)]
     return ShardRows(pieces, None, None, shard.start, shard.stop, n_threads, cancelled)
 
@@ -268,7 +268,7 @@ class RowsOnDisk:
         self.shape = (last - first, partition.shape[1])
 
     def read(self) -> Any:
-        """These rows, in memory of their own."""
+        """These rows, as a new array or frame."""
         return self._partition.rows(self._first, self._last)
 
 
@@ -280,9 +280,9 @@ def tiles_of_shard(
     n_threads: int,
     cancelled: threading.Event,
 ) -> list[ShardRows]:
-    """The rows of a shard: as one tile in memory, or as many where partitions are on disk.
+    """The rows of a shard as one tile in memory, or as many tiles if partitions are on disk.
 
-    X of a tile is then `RowsOnDisk`, and its y and weight are views of those of the partition.
+    Then X of a tile is `RowsOnDisk`, and its y and weight are views of those of the partition.
     """
     if not any(is_on_disk(partition) for partition in X):
         return [rows_of_shard(shard, X, y, weight, n_threads, cancelled)]
@@ -298,7 +298,7 @@ def tiles_of_shard(
             rows = (
                 RowsOnDisk(partition, begin, end)
                 if is_on_disk(partition)
-                else _together([rows_of_partition(partition, begin, end)])
+                else _concatenated([rows_of_partition(partition, begin, end)])
             )
             start = begins[place] + begin - first
             y_and_weight = (cut(y, place, begin, end), cut(weight, place, begin, end))
@@ -309,7 +309,7 @@ def tiles_of_shard(
 
 
 def _tiles_of(partition: Any, first: int, last: int) -> list[tuple[int, int]]:
-    """First row, row after the last: a plain file can be read in pieces, others only as a whole."""
+    """(first row, row after the last) of tiles; only plain files can be read in pieces."""
     if not (is_on_disk(partition) and partition.is_plain):
         return [(first, last)]
     most = min(_TILE_ROWS, _TILE_BYTES // (partition.shape[1] * partition.dtype.itemsize))
@@ -318,8 +318,8 @@ def _tiles_of(partition: Any, first: int, last: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-def _together(pieces: list[Any]) -> Any:
-    """One table or vector; NumPy's are always writable, as compiled code may insist on it."""
+def _concatenated(pieces: list[Any]) -> Any:
+    """One table or vector; NumPy arrays are writable, as compiled code may need it."""
     if sp.issparse(pieces[0]):
         return pieces[0] if len(pieces) == 1 else sp.vstack(pieces, format="csr")
     if hasattr(pieces[0], "iloc"):

@@ -1,7 +1,7 @@
-"""Dask collections as aligned partitions: rows, targets and weights, checked where they lie.
+"""Dask collections as aligned partitions: rows, targets and weights, checked on the workers.
 
-Partitions are results of the collections' own graphs. What is lost with a worker is computed
-again from where it came from; nothing is only ever sent from here.
+Partitions are results of the graphs of the collections. What is lost with a worker is computed
+again from its source; no data exist only because this process has sent them.
 """
 
 from __future__ import annotations
@@ -49,20 +49,19 @@ from margrove.exceptions import InvalidDataError
 
 __all__ = ["Partitions", "partitions_of"]
 
-_MAX_PARTITIONS = (
-    4096  # beyond, neighbours are put together: each partition costs the scheduler some work
-)
+# Beyond this number neighbours are joined, because each partition is work for the scheduler.
+_MAX_PARTITIONS = 4096
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """A table in partitions that lie on the workers, in the order of its rows.
+    """A table in partitions on the workers, in the order of its rows.
 
-    X, y, weight     futures, one a partition; y and weight None where none were given
-    lengths          int64, rows of each partition; some may have none
-    form             what a partition of X is: "dense" (float64 or float32, C-contiguous), "csr", or
-                     "frame" (pandas, or an array of texts, where `keep_frames` was asked for)
-    on_disk          whether some partitions of X are `PartitionOnDisk`, as memory does not hold all
+    X, y, weight     futures, one a partition; y and weight None if they were not given
+    lengths          int64, the number of rows of each partition, which may be 0
+    form             the form of partitions of X: "dense" (float64 or float32, C-contiguous), "csr",
+                     or "frame" (pandas, or an array of strings, with `keep_frames`)
+    on_disk          whether some partitions of X are `PartitionOnDisk`, because memory is short
     """
 
     X: list[Any]
@@ -86,11 +85,11 @@ class Partitions:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What an estimator remembers of the table."""
-        remembered: dict[str, Any] = {"n_features_in_": self.n_features}
+        """The fitted attributes of an estimator about the table."""
+        known: dict[str, Any] = {"n_features_in_": self.n_features}
         if self.feature_names is not None:
-            remembered["feature_names_in_"] = self.feature_names
-        return remembered
+            known["feature_names_in_"] = self.feature_names
+        return known
 
     def gather_y(self) -> np.ndarray:
         """All targets, in order, on this machine."""
@@ -98,7 +97,7 @@ class Partitions:
         return joined(gathered(self.client, self.y))
 
     def gather_weight(self) -> np.ndarray | None:
-        """All weights, float64, in order, on this machine; None where none were given."""
+        """All weights, float64, in order, on this machine; None if none were given."""
         return None if self.weight is None else joined(gathered(self.client, self.weight))
 
     def holders(self) -> list[tuple[str, ...]]:
@@ -109,7 +108,7 @@ class Partitions:
     def worker_restrictions(self) -> Sequence[tuple[str, ...]]:
         """The workers that tasks of each partition are bound to; () for any worker.
 
-        Dask takes partitions on disk for small, and would move them, so they are bound to holders.
+        Partitions on disk look small to Dask, which would move them, so they are bound to holders.
         """
         if self.on_disk and clear_worker_restrictions(self.client):
             return self.holders()
@@ -120,7 +119,7 @@ class Partitions:
 
         Pass large arguments as futures.
 
-        stores: the results are partitions, too, and are kept on disk where the partitions are.
+        stores: the results are partitions, too, and are stored on disk if the partitions are.
         """
         return self.map_each(function, [arguments] * len(self.X), stores=stores)
 
@@ -131,7 +130,7 @@ class Partitions:
         *,
         stores: bool = False,
     ) -> list[Any]:
-        """The same with arguments of its own for each partition.
+        """Like `map`, with separate arguments for each partition.
 
         A worker runs a task on each of its threads, so each task gets one thread.
         """
@@ -154,7 +153,7 @@ class Partitions:
         ]
 
     def with_X(self, X: Sequence[Any], form: Form = "dense") -> Partitions:  # noqa: N802
-        """The same targets and weights beside other rows, as `map` makes them."""
+        """The same targets and weights with other rows, as `map` makes them."""
         return replace(self, X=list(X), form=form)
 
     @property
@@ -186,20 +185,20 @@ def partitions_of(
     keep_frames: bool | Literal["labels"] = False,
     allow_nan: bool = True,
 ) -> Partitions:
-    """Compute a table on the cluster, partition by partition, check it, and keep it there.
+    """Compute and check a table on the cluster, partition by partition, and keep it there.
 
     Parameters
     ----------
     X : dask array (n_samples, n_features) or dask dataframe
-        Chunks may be of unknown sizes; columns are put together.
+        Chunks may be of unknown sizes; chunks of columns are joined.
     y, sample_weight : dask array or series, array-like, or None
-        In the partitions of X, or in chunks of known sizes; or all of it on this machine.
+        In the partitions of X, or in chunks of known sizes; or local arrays.
     client : distributed.Client, optional
     estimator : estimator, optional
         The estimator that error messages name.
     keep_frames : bool or "labels", default=False
-        Leave dataframes and texts as they are (`partitions.encoding` makes numbers of them), or
-        only those that may hold labels; otherwise all columns must be numbers.
+        Keep dataframes and strings (`partitions.encoding` turns them into numbers), or only those
+        that may contain labels; otherwise all columns must be numbers.
     allow_nan : bool, default=True
         Otherwise NaN and infinity are errors.
 
@@ -250,17 +249,18 @@ def partitions_of(
     return partitions
 
 
-def _computed(client: Any, made: list[Any], there: list[str]) -> list[list[Any]]:
+def _computed(client: Any, made: list[Any], workers: list[str]) -> list[list[Any]]:
     """Futures of rows, targets, weights and facts of all partitions.
 
-    Neighbours go to one worker, as workers of a worker group have runs of rows. If it is lost,
-    others do it: see `waiting`.
+    Neighbours go to the same worker, because workers of a group hold runs of rows. If it is lost,
+    other workers compute them: see `waiting`.
     """
-    borders = [k * len(made) // max(1, len(there)) for k in range(max(1, len(there)) + 1)]
+    n_workers = max(1, len(workers))
+    borders = [k * len(made) // n_workers for k in range(n_workers + 1)]
     found: list[list[Any]] = [[], [], [], []]
     for k, (start, stop) in enumerate(itertools.pairwise(borders)):
         wanted = [partition[i] for i in range(4) for partition in made[start:stop]]
-        flat = client.compute(wanted, workers=there[k : k + 1] or None)
+        flat = client.compute(wanted, workers=workers[k : k + 1] or None)
         for i in range(4):
             found[i] += flat[i * (stop - start) : (i + 1) * (stop - start)]
     return found
@@ -318,7 +318,7 @@ def _as_float64(partition: Any) -> Any:
 
 
 def _split_like(values: Any, partitions: Partitions, name: str) -> list[Any]:
-    """What lies on this machine, in the partitions of X; in the graph, so it is never lost."""
+    """A local array in the partitions of X; it is in the graph, so it is never lost."""
     array = (
         vector_of(values, partitions.n_rows, name) if len(values) == partitions.n_rows else values
     )

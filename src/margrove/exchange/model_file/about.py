@@ -1,4 +1,4 @@
-"""What is kept beside a model: a few plain values, such as the name of the target."""
+"""Notes beside a model in a file: a few plain values, such as the name of the target."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ _LARGEST = 1_000_000  # characters, of all texts together
 _MOST = 10_000
 _DEEPEST = 4
 _WAY_OUT = (
-    "Beside a model, a file holds a dict of texts, numbers, truth values, None, and lists and "
-    "dicts of them."
+    "about must be a dict of strings, numbers, truth values, None, and lists and dicts of them."
 )
 
 
 def about_for_file(about: Any) -> dict[str, Any]:
-    """A copy, if it is a small dict of plain values; else UnsavableModelError."""
+    """A copy of a small dict of plain values; UnsavableModelError for anything else."""
     if about is None:
         return {}
     if not isinstance(about, Mapping):
@@ -35,7 +34,7 @@ def about_for_file(about: Any) -> dict[str, Any]:
 
 
 def about_from_file(values: Any) -> dict[str, Any]:
-    """The notes read from a file, checked in the same way; else ModelFileError."""
+    """The notes from a file, checked in the same way; ModelFileError if they are invalid."""
     budget = _Budget()
     if isinstance(values, dict):
         found: dict[str, Any] = _plain(values, "about", budget, 0)
@@ -46,7 +45,7 @@ def about_from_file(values: Any) -> dict[str, Any]:
 
 
 class _Budget:
-    """What remains of the allowed size, and the first error."""
+    """What is left of the allowed size, and the first problem that was found."""
 
     def __init__(self) -> None:
         self.characters, self.values = _LARGEST, _MOST
@@ -72,7 +71,7 @@ def _plain(value: Any, where: str, budget: _Budget, depth: int) -> Any:
             budget.refuse(where, f"{value!r}, not a finite number")
         return value
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return [_plain(own, f"{where}[{i}]", budget, depth + 1) for i, own in enumerate(value)]
+        return [_plain(item, f"{where}[{i}]", budget, depth + 1) for i, item in enumerate(value)]
     if isinstance(value, dict):
         for key in value:
             if type(key) is not str:
@@ -80,7 +79,7 @@ def _plain(value: Any, where: str, budget: _Budget, depth: int) -> Any:
             else:
                 budget.spend(key, where)
         return {
-            key: _plain(own, f"{where}[{key!r}]", budget, depth + 1) for key, own in value.items()
+            key: _plain(item, f"{where}[{key!r}]", budget, depth + 1) for key, item in value.items()
         }
     budget.refuse(where, f"a {type(value).__name__}")
     return None

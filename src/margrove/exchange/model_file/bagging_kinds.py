@@ -1,4 +1,4 @@
-"""Bagged ensembles in model files: which values they have, and what must hold among them."""
+"""Bagged ensembles in model files: their values, and the conditions that these satisfy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _LINE = Part(
 
 def _samples_fit(fields: dict[str, Any], sizes: Sizes) -> None:
     starts = fields["starts"]
-    refuse_unless(len(fields["line"].ends) == sizes["m"], "a line is of other rows")
+    refuse_unless(len(fields["line"].ends) == sizes["m"], "line and rows have different lengths")
     refuse_unless(
         len(starts) and starts[0] == 0 and np.all(np.diff(starts) > 0), "starts do not ascend"
     )
@@ -80,12 +80,12 @@ _ROW_SAMPLES = Part(
 
 
 def _shared_samples(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Members drawn from the same rows refer to the same object: it is kept once."""
+    """Fitted attributes in which samples that members share are saved once."""
     if "_samples" not in fitted:
         return fitted
-    different = {id(own): own for own in fitted["_samples"]}
+    different = {id(samples): samples for samples in fitted["_samples"]}
     number = {key: k for k, key in enumerate(different)}
-    which = np.array([number[id(own)] for own in fitted["_samples"]], np.int64)
+    which = np.array([number[id(samples)] for samples in fitted["_samples"]], np.int64)
     return fitted | {"_samples": [list(different.values()), which]}
 
 
@@ -102,13 +102,13 @@ def _samples_and_numbers(value: Any, where: str, sizes: Sizes) -> None:
 
 def _bag_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
     refuse_unless(sizes["members"], "there are no members")
-    for own, columns in zip(fitted["estimators_"], fitted["estimators_features_"], strict=True):
-        require_columns(own, len(columns))
+    for member, columns in zip(fitted["estimators_"], fitted["estimators_features_"], strict=True):
+        require_columns(member, len(columns))
 
 
 def require_columns(member: Any, n_columns: int) -> None:
     found = getattr(member, "n_features_in_", n_columns)
-    refuse_unless(found == n_columns, "a member is of another number of columns")
+    refuse_unless(found == n_columns, "a member has another number of columns")
 
 
 def _bagging(class_name: str) -> Kind:

@@ -1,4 +1,4 @@
-"""Boosted models in model files: which values they have, and what must hold among them."""
+"""Boosted models in model files: their values, and the conditions that these satisfy."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _ATTRIBUTES_OF_MEMBERS: dict[str, Check] = {
 def _attributes_of_members(value: Any, where: str, sizes: Sizes) -> None:
     mapping(plain)(value, where, sizes)
     known = {name.removesuffix("?"): check for name, check in _ATTRIBUTES_OF_MEMBERS.items()}
-    refuse_unless(set(value) <= set(known), f"{where} has other keys")
+    refuse_unless(set(value) <= set(known), f"{where} has unknown keys")
     refuse_unless({"n_features_in_", "categories_"} <= set(value), f"{where} lacks a key")
     for name in sorted(value, key=list(known).index):
         known[name](value[name], f"{where}[{name!r}]", sizes)
@@ -83,10 +83,10 @@ def _attributes_of_members(value: Any, where: str, sizes: Sizes) -> None:
 
 def _stumps_fit(fields: dict[str, Any], sizes: Sizes) -> None:
     found, d = fields["found"], fields["attributes"]["n_features_in_"]
-    refuse_unless(sizes["T"] == len(found.feature), "thresholds are not one a stump")
+    refuse_unless(sizes["T"] == len(found.feature), "there is not one threshold for each stump")
     refuse_unless(
         found.feature.max(initial=-1) < d and found.classes.max(initial=0) < found.shares.shape[2],
-        "a stump asks for a feature, or answers with a class, that is not there",
+        "a stump has a feature or a class that is not there",
     )
     require_same_classes(fields["attributes"], [found.shares.shape[2]])
 
@@ -109,9 +109,10 @@ def _trees_of_rounds_fit(fields: dict[str, Any], sizes: Sizes) -> None:
     refuse_unless(kind.n_outputs == 1 and len(kind.n_classes) <= 1, "a tree has several outputs")
     refuse_unless(all(rounds), "a round has no tree")
     refuse_unless(
-        bool(kind.n_classes) == (fields["answer"] != "numbers"), "trees give other answers"
+        bool(kind.n_classes) == (fields["answer"] != "numbers"),
+        "trees do not predict what `answer` says",
     )
-    trees = (tree for own in rounds for tree in own)
+    trees = (tree for round_trees in rounds for tree in round_trees)
     require_sound_forest(trees, kind, fields["attributes"])
 
 
@@ -166,23 +167,29 @@ def _members_fit(fitted: dict[str, Any], sizes: Sizes) -> None:
     if attributes is not None:
         refuse_unless(attributes["n_features_in_"] == sizes["d"], "members have other columns")
         refuse_unless(
-            _labels_by_column(attributes) == _labels_by_column(fitted), "members know other labels"
+            _labels_by_column(attributes) == _labels_by_column(fitted),
+            "the labels of the members differ from categories_",
         )
-    for own in getattr(members, "fitted", ()):
-        require_columns(own[0], sizes["d"])
+    for fitted_members in getattr(members, "fitted", ()):
+        require_columns(fitted_members[0], sizes["d"])
     if "classes_" not in fitted:
         return
     sizes.agree("C", fitted["n_classes_"], "n_classes_")
     kind = type(members)
     if kind is class_at(_STUMP_MEMBERS.home):
-        refuse_unless(members.found.shares.shape[2] == sizes["C"], "stumps know other classes")
+        refuse_unless(
+            members.found.shares.shape[2] == sizes["C"],
+            "the classes of the stumps differ from classes_",
+        )
     if kind is class_at(_TREE_MEMBERS.home):
         counts = members.kind.n_classes
-        refuse_unless(counts in ((), (sizes["C"],)), "trees know other classes")
+        refuse_unless(
+            counts in ((), (sizes["C"],)), "the classes of the trees differ from classes_"
+        )
 
 
 def _labels_by_column(fitted: dict[str, Any]) -> dict[int, list[Any]]:
-    return {column: own.tolist() for column, own in fitted.get("categories_", {}).items()}
+    return {column: labels.tolist() for column, labels in fitted.get("categories_", {}).items()}
 
 
 def _adaboost(home: str, history: Part, weights: Check, more: dict[str, Check]) -> Kind:
@@ -231,7 +238,7 @@ _BOOSTED: dict[str, Check] = {
 
 
 def _start_of_scores(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Tables for scoring are made of the trees."""
+    """Fitted attributes without the tables for scoring, which are made from the trees."""
     if "_scores" not in fitted:
         return fitted
     kept = {name: value for name, value in fitted.items() if name != "_scores"}
@@ -249,15 +256,15 @@ def _scores_from_start(fitted: dict[str, Any]) -> dict[str, Any]:
 def _boosted_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
     loss, kind = fitted["_loss"], fitted["_kind"]
     sizes.agree("K", int(loss.n_scores), "_start")
-    refuse_unless(not kind.has_rows, "a tree of boosting has other values")
-    trees = [tree for own in fitted["_rounds"] for tree in own]
-    require_sound_forest((), kind, fitted)  # trees are looked at all together, in TreeScores
+    refuse_unless(not kind.has_rows, "a boosted tree has the values of another kind of tree")
+    trees = [tree for round_trees in fitted["_rounds"] for tree in round_trees]
+    require_sound_forest((), kind, fitted)  # TreeScores checks all trees together
     refuse_unless(all(tree.decrease is not None for tree in trees), "a tree has no gains")
     known = fitted.get("classes_")
-    refuse_unless((known is not None) == bool(loss.for_classes), "the loss is of something else")
+    refuse_unless((known is not None) == bool(loss.for_classes), "the loss is for another task")
     if known is not None:
         n_scores = 1 if len(known) <= 2 else len(known)
-        refuse_unless(n_scores == sizes["K"], "classes_ are not one a score")
+        refuse_unless(n_scores == sizes["K"], "classes_ are not one a score of the loss")
 
 
 def _gradient_boosting(home: str, more: dict[str, Check]) -> Kind:
@@ -331,7 +338,7 @@ BOOSTING_KINDS: dict[str, Kind] = {
     "AdaBoostRegressor": _adaboost(
         "margrove.ensemble.adaboost.regressor:AdaBoostRegressor",
         _R2_HISTORY,
-        array("f8", "T", low=0.0),  # or there is no median
+        array("f8", "T", low=0.0),  # the weighted median needs it
         {},
     ),
     **{

@@ -1,9 +1,8 @@
-"""What a value of a model file may be: small checks, of which those of whole models are made.
+"""Checks of single values in model files; a check of a model is made of them.
 
 A check is called as `check(value, where, sizes)` and raises ModelFileError. `sizes` are the lengths
-that letters stand for: the first array of shape "n d" says how long n and d are, and all others of
-the same model have to agree. Compiled code reads without looking at bounds, so that every number
-that it follows is looked at here.
+that letters stand for: the first array of shape "n d" sets n and d, and all other arrays of the
+model have to agree. Compiled code does not check bounds, so every index is checked here.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ _MOST_FEATURES = 1 << 31
 
 
 class Sizes(dict[str, int]):
-    """Lengths by letter."""
+    """The lengths that letters stand for."""
 
     def agree(self, letter: str, length: int, where: str) -> None:
-        """Note what a letter stands for, or compare."""
+        """Set the length of a letter, or compare it with the known one."""
         if self.setdefault(letter, length) != length:
             raise ModelFileError(
                 f"{where} has {length} entries where {self[letter]} are expected. The file was "
@@ -59,7 +58,7 @@ class Sizes(dict[str, int]):
             )
 
     def agree_all(self, letters: list[str], shape: tuple[int, ...], where: str) -> None:
-        """The same of all lengths of an array; a number is a length, "*" any."""
+        """The same for all dimensions of an array; a digit is a fixed length, "*" any length."""
         for letter, length in zip(letters, shape, strict=True):
             if letter.isdigit():
                 refuse_unless(length == int(letter), f"{where} has a length of {length}")
@@ -86,8 +85,7 @@ def array(
 ) -> Check:
     """An array of one of these types, such as "i4 i8"; of a shape such as "n 2", "*" for any.
 
-    `below` may be one of the lengths: then the entries are numbers of things of which there are so
-    many.
+    `below` may be one of the letters: then the entries are indices below its length.
     """
     allowed, letters = dtypes.split(), shape.split()
 
@@ -135,13 +133,13 @@ def matrix(dtypes: str, shape: str) -> Check:
 
 
 def either(*checks: Check) -> Check:
-    """The first of them that a value passes."""
+    """A value that passes one of the checks; the error is that of the last one."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
-        for own in checks[:-1]:
+        for alternative in checks[:-1]:
             tried = Sizes(sizes)
             try:
-                own(value, where, tried)
+                alternative(value, where, tried)
             except ModelFileError:
                 continue
             sizes.update(tried)
@@ -151,18 +149,18 @@ def either(*checks: Check) -> Check:
     return check
 
 
-def optional(own: Check) -> Check:
-    """None, or what the other check wants."""
+def optional(check_value: Check) -> Check:
+    """None, or a value that passes the other check."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         if value is not None:
-            own(value, where, sizes)
+            check_value(value, where, sizes)
 
     return check
 
 
-def listed(own: Check, letter: str = "*", kind: type = list) -> Check:
-    """A list (or tuple) of like values, as long as the letter says."""
+def listed(check_item: Check, letter: str = "*", kind: type = list) -> Check:
+    """A list (or tuple) of values that pass the same check, of the length of the letter."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         refuse_unless(type(value) is kind, f"{where} is not a {kind.__name__}")
@@ -171,26 +169,26 @@ def listed(own: Check, letter: str = "*", kind: type = list) -> Check:
         elif letter != "*":
             sizes.agree(letter, len(value), where)
         for i, item in enumerate(value):
-            own(item, f"{where}[{i}]", sizes)
+            check_item(item, f"{where}[{i}]", sizes)
 
     return check
 
 
-def mapping(own: Check, keys: Iterable[str] | None = None) -> Check:
-    """A dictionary of like values, with these keys."""
+def mapping(check_item: Check, keys: Iterable[str] | None = None) -> Check:
+    """A dictionary of values that pass the same check, with these keys."""
     wanted = None if keys is None else set(keys)
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         refuse_unless(isinstance(value, dict), f"{where} is not a dictionary")
         refuse_unless(wanted is None or set(value) == wanted, f"{where} has other keys")
         for key, item in value.items():
-            own(item, f"{where}[{key!r}]", sizes)
+            check_item(item, f"{where}[{key!r}]", sizes)
 
     return check
 
 
 def size(letter: str, low: int = 0) -> Check:
-    """A whole number that says what a letter stands for."""
+    """A whole number that is the length of a letter."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         whole(low, _MOST_FEATURES)(value, where, sizes)
@@ -229,7 +227,7 @@ def flag(value: Any, where: str, sizes: Sizes) -> None:
 
 
 def text(*options: str) -> Check:
-    """A string, one of these if there are any."""
+    """A string; one of the options, if there are any."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         refuse_unless(isinstance(value, str), f"{where} is not text")
@@ -239,7 +237,7 @@ def text(*options: str) -> Check:
 
 
 def plain(value: Any, where: str, sizes: Sizes) -> None:
-    """Any plain value: nothing is computed from it."""
+    """Any plain value, for values that no compiled code uses."""
 
 
 def names(letter: str) -> Check:
@@ -265,19 +263,19 @@ def labels(letter: str) -> Check:
 
 
 def columns_of_labels(letter: str) -> Check:
-    """Labels of some of the columns, by number of the column."""
+    """A dictionary from numbers of columns to their labels."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         refuse_unless(isinstance(value, dict), f"{where} is not a dictionary")
-        for column, own in value.items():
+        for column, column_labels in value.items():
             whole(0, sizes[letter] - 1)(column, f"a column of {where}", sizes)
-            labels("*")(own, f"{where}[{column}]", sizes)
+            labels("*")(column_labels, f"{where}[{column}]", sizes)
 
     return check
 
 
 def instance_of(*homes: str) -> Check:
-    """An object of one of these classes of ours, which was checked when it was made."""
+    """An object of one of these classes of margrove, which was checked when it was made."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         is_one = type(value) in [class_at(home) for home in homes]
@@ -288,14 +286,14 @@ def instance_of(*homes: str) -> Check:
 
 @functools.cache
 def class_at(home: str) -> type:
-    """The class at "module:name". Such strings stand in our code; none comes out of a file."""
+    """The class at "module:name". Such strings are in our code, never in a file."""
     module, name = home.split(":")
     found: type = getattr(importlib.import_module(module), name)
     return found
 
 
 def estimator(value: Any, where: str, sizes: Sizes) -> None:
-    """A model, or anything else with parameters."""
+    """A model, or another object with parameters."""
     refuse_unless(hasattr(value, "get_params"), f"{where} is not an estimator")
 
 

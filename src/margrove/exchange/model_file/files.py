@@ -1,4 +1,4 @@
-"""Models in files: `save`, `load`, and `inspect_file`, which looks without loading."""
+"""Models in files: `save`, `load`, and `inspect_file`, which reads a file without loading it."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ File = str | os.PathLike[str] | BinaryIO
 
 
 def save(model: Any, file: File, *, about: Mapping[str, Any] | None = None) -> None:
-    """Save a model, fitted or not, to a file that holds values and no code.
+    """Save a model, fitted or not, to a file that contains values and no code.
 
-    The file appears as a whole or not at all: whatever goes wrong, one that was there before is as
-    it was. Its bytes depend on the model alone. Left out are `n_jobs` and `verbose`, which are a
-    matter of the machine, and references to the training data.
+    The file is written completely or not at all: if something goes wrong, an existing file stays
+    unchanged. Its bytes depend only on the model. `n_jobs` and `verbose`, which belong to the
+    machine, and references to the training data are left out.
 
     Parameters
     ----------
     model : estimator
-        Any estimator of margrove, or a `Pipeline`, `VotingClassifier` and the like around some; see
-        the page on model files.
+        Any estimator of margrove, or a `Pipeline`, a `VotingClassifier` or the like that contains
+        some; see the page on model files.
     file : str, path or binary file object
-        By custom, names end in ".margrove".
+        Names usually end in ".margrove".
     about : dict or None, default=None
-        Plain values to keep beside the model, such as the name of what it predicts: texts, numbers,
+        Plain values to keep beside the model, such as the name of the target: strings, numbers,
         truth values, None, and lists and dicts of them. `inspect_file` shows them.
 
     Raises
     ------
     UnsavableModelError
-        If there is something in the model that a file does not hold, such as a function of your
-        own. Nothing is written then.
+        If the model contains something that a file cannot contain, such as a function of your own.
+        Nothing is written then.
 
     Examples
     --------
@@ -65,7 +65,7 @@ _ABOUT = "about"
 
 
 def _described(model: Any) -> tuple[str, dict[str, Any]]:
-    """The kind and the values of a model; what could not be loaded is not saved."""
+    """The kind and the values of a model; a model that could not be loaded is refused."""
     model = model.to_local() if hasattr(type(model), "to_local") else model
     kind = kind_name_of(model)
     if kind is None:
@@ -78,10 +78,11 @@ def _described(model: Any) -> tuple[str, dict[str, Any]]:
         raise UnsavableModelError(
             kind, f"not as a fit leaves it: {reason.split('. ')[0]}", "Fit the model again."
         ) from error
-    return kind, {name: own for name, own in values.items() if name != "is"}
+    return kind, {name: value for name, value in values.items() if name != "is"}
 
 
 def _not_a_model(thing: Any) -> tuple[str, str, str]:
+    """For an error: the name of the thing, what it is, and the way out."""
     if isinstance(thing, type):
         return thing.__name__, "a class", f"Save an instance of it: {thing.__name__}()."
     what = f"a {type(thing).__qualname__}"
@@ -92,7 +93,7 @@ def _not_a_model(thing: Any) -> tuple[str, str, str]:
         what,
         (
             "Give an estimator of margrove, or a pipeline that ends in one, as save(model, file). "
-            "Classes of your own and of other libraries are code, which a model file does not hold."
+            "Classes of your own and of other libraries are code, which model files do not contain."
         ),
     )
 
@@ -100,8 +101,8 @@ def _not_a_model(thing: Any) -> tuple[str, str, str]:
 def load(file: File) -> Any:
     """Load a model that `save` has written.
 
-    Nothing in a file is ever run, and nothing in it is believed: a file that is damaged, cut off or
-    made up is refused, whatever is in it. The model predicts bit for bit what the saved one did.
+    Nothing in a file is executed, and every value in it is checked: a file that is damaged,
+    truncated or forged is refused. The model predicts bit for bit what the saved one did.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def load(file: File) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is not a whole and sound model file.
+        If the file is not a complete and valid model file.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def load(file: File) -> Any:
 
 
 def load_with_about(file: File) -> tuple[Any, dict[str, Any]]:
-    """Load a model, and what was kept beside it.
+    """Load a model, and the notes that were saved with it.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def load_with_about(file: File) -> tuple[Any, dict[str, Any]]:
     -------
     model : estimator
     about : dict
-        As it was given to `save`, with lists for tuples; empty if nothing was.
+        As it was given to `save`, with lists in place of tuples; empty if none was given.
 
     Examples
     --------
@@ -162,7 +163,7 @@ def load_with_about(file: File) -> tuple[Any, dict[str, Any]]:
         raise ModelFileError(error.reason, error.offset, _name_of(file)) from None
     except MemoryError:
         raise
-    except Exception as error:  # values that fit together in no way we have thought of
+    except Exception as error:  # values that contradict each other in a way that no check covers
         reason = f"its values contradict each other: {type(error).__name__}: {error}"
         raise ModelFileError(reason, None, _name_of(file)) from error
 
@@ -171,10 +172,10 @@ def _name_of(file: File) -> str:
     return os.fspath(file) if isinstance(file, (str, os.PathLike)) else ""
 
 
-# -- looking at files --
+# -- inspecting files --
 
 _TRAINING_ROWS = {
-    "support_vectors_": "support vectors are rows of the training data, word for word",
+    "support_vectors_": "support vectors are rows of the training data",
     "leaf_samples_": "targets of the training rows are kept for each leaf",
     "residuals_": "errors on the training rows are kept",
     "oob_prediction_": "out-of-bag predictions of the training rows are kept",
@@ -197,17 +198,17 @@ class Field:
 
 @dataclass(frozen=True)
 class FileSummary:
-    """What a model file holds.
+    """What a model file contains.
 
     kind            the class of the model
-    format_version  of the file
-    is_fitted
-    parameters      as far as they are plain values
-    feature_names   of the model, None if it has none
-    classes         its labels, None if it has none
-    fields          all that was learnt
-    remarks         what is in the file of the training data
-    about           what was kept beside the model
+    format_version  the version of the file format
+    is_fitted       whether the model is fitted
+    parameters      plain values, and the names of objects
+    feature_names   those of the model, None if it has none
+    classes         its class labels, None if it has none
+    fields          all fitted attributes
+    remarks         what the file contains of the training data
+    about           the notes that were saved with the model
     """
 
     kind: str
@@ -225,13 +226,13 @@ class FileSummary:
         lines = [f"{self.kind}, {state}, format version {self.format_version}"]
         lines += [f"  about {name}: {value!r}" for name, value in self.about.items()]
         lines += [f"  {name} = {value!r}" for name, value in self.parameters.items()]
-        lines += [f"  {own}" for own in self.fields]
+        lines += [f"  {value}" for value in self.fields]
         lines += [f"Note: {remark}." for remark in self.remarks]
         return "\n".join(lines)
 
 
 def inspect_file(file: File) -> FileSummary:
-    """Say what a model file holds, without making a model of it.
+    """Read what a model file contains, without loading the model.
 
     Parameters
     ----------
@@ -240,8 +241,8 @@ def inspect_file(file: File) -> FileSummary:
     Returns
     -------
     FileSummary
-        `print` it, or see its attributes. `remarks` say what the file holds of the training data:
-        whoever gets the file gets that too.
+        `print` it, or see its attributes. `remarks` say what the file contains of the training
+        data: everyone who gets the file gets these data, too.
 
     Examples
     --------
@@ -253,7 +254,7 @@ def inspect_file(file: File) -> FileSummary:
     >>> found.kind, found.classes, found.parameters["C"]
     ('SVC', ('a', 'b'), 2.0)
     >>> found.remarks
-    ('support vectors are rows of the training data, word for word',)
+    ('support vectors are rows of the training data',)
     """
     kind, values = read_archive(file)
     parameters, fitted = values.get("parameters"), values.get("fitted")
@@ -269,11 +270,11 @@ def inspect_file(file: File) -> FileSummary:
         raise ModelFileError(error.reason, None, _name_of(file)) from None
     fields = tuple(_fields(fitted))
     inner = _fields(parameters, "parameters")
-    everything = [*fields, *(own for own in inner if own.name.count(".") > 1)]
+    everything = [*fields, *(value for value in inner if value.name.count(".") > 1)]
     return FileSummary(
         kind,
         FORMAT_VERSION,
-        bool(fitted) or any(".fitted." in own.name for own in everything),
+        bool(fitted) or any(".fitted." in value.name for value in everything),
         {name: _readable(value) for name, value in parameters.items()},
         _as_tuple(_first(values, "feature_names_in_")),
         _as_tuple(_first(values, "classes_")),
@@ -282,7 +283,7 @@ def inspect_file(file: File) -> FileSummary:
             dict.fromkeys(
                 remark
                 for name, remark in _TRAINING_ROWS.items()
-                if any(name in own.name.split(".") for own in everything)
+                if any(name in value.name.split(".") for value in everything)
             )
         ),
         about,
@@ -290,14 +291,14 @@ def inspect_file(file: File) -> FileSummary:
 
 
 def _fields(values: Any, where: str = "") -> Iterator[Field]:
-    """All values that are no containers."""
+    """All values that are not containers."""
     if isinstance(values, dict):
-        for name, own in values.items():
+        for name, value in values.items():
             if name != "is":
-                yield from _fields(own, f"{where}.{name}" if where else name)
+                yield from _fields(value, f"{where}.{name}" if where else name)
     elif isinstance(values, (list, tuple)):
-        for i, own in enumerate(values):
-            yield from _fields(own, f"{where}.{i}")
+        for i, value in enumerate(values):
+            yield from _fields(value, f"{where}.{i}")
     else:
         yield Field(where, *_content(values))
 
@@ -313,24 +314,24 @@ def _content(value: Any) -> tuple[str, int]:
 
 
 def _readable(value: Any) -> Any:
-    """Parameters that are objects, as their names."""
+    """A parameter; objects are replaced by their names."""
     if isinstance(value, dict) and "is" in value:
         return value["is"]
     if isinstance(value, (list, tuple)):
-        return type(value)(_readable(own) for own in value)
+        return type(value)(_readable(item) for item in value)
     return value
 
 
 def _first(values: Any, wanted: str) -> Any:
-    """The outermost attribute of that name; of a pipeline, that of its steps."""
+    """The outermost attribute of that name; for a pipeline, that of one of its steps."""
     if not isinstance(values, dict):
         nested = values if isinstance(values, (list, tuple)) else ()
-        found = (_first(own, wanted) for own in nested)
+        found = (_first(item, wanted) for item in nested)
     elif wanted in values:
         return values[wanted]
     else:
-        found = (_first(values[own], wanted) for own in values if own != "is")
-    return next((own for own in found if own is not None), None)
+        found = (_first(values[name], wanted) for name in values if name != "is")
+    return next((value for value in found if value is not None), None)
 
 
 def _as_tuple(found: Any) -> tuple[Any, ...] | None:

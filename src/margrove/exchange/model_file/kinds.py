@@ -1,10 +1,10 @@
-"""What a model file may hold: a closed table from names in files to classes of ours.
+"""What a model file may contain: a closed table from names in files to classes of margrove.
 
-A `Kind` describes an estimator, a `Part` any other object that estimators are made of. Both say
-which attributes go into a file, what each of them must look like and what they must agree on. The
-tables themselves stand in the modules whose names end in `_kinds`; to add a kind of model is to
-add an entry there. No name in a file is ever imported: it is looked up here, or refused. Kernels,
-and learners that somebody has registered, are looked up in their registries.
+A `Kind` describes an estimator, a `Part` any other object that estimators consist of. Both say
+which attributes go into a file and which conditions they satisfy. The tables are in the modules
+whose names end in `_kinds`; a new kind of model is a new entry there. No name in a file is ever
+imported: it is looked up here, or refused. Kernels, and learners that the user has registered, are
+looked up in their registries.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def _nothing_more(values: dict[str, Any], sizes: Sizes) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """How one class of other objects is saved: its fields and what they must satisfy.
+    """How one class of other objects is saved: its fields, and the conditions that they satisfy.
 
     home      where the class is, "module:name"
-    fields    what is kept of it, by name
-    examine   what the values must agree on
-    take      the values of an object, where they are not simply its attributes
-    make      an object from its values, where the class is not simply called with them
+    fields    the saved values by name, each with its check
+    examine   checks conditions on several values
+    take      the values of an object; by default its attributes
+    make      an object from its values; by default the class is called with them
     """
 
     home: str
@@ -52,13 +52,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Kind:
-    """How one class of estimators is saved: its attributes and what they must satisfy.
+    """How one class of estimators is saved: its attributes, and the conditions that they satisfy.
 
     home         where the class is, "module:name"
-    attributes   what a fit leaves, by name; "name?" may be missing
-    examine      what these must agree on
-    take, make   from fitted attributes to what is kept of them, and back
-    passed_over  attributes that are not kept: references to the training data and the like
+    attributes   the fitted attributes by name, each with its check; "name?" may be missing
+    examine      checks conditions on several attributes
+    take, make   from fitted attributes to saved values, and back
+    skipped      attributes that are not saved, such as references to the training data
     """
 
     home: str
@@ -66,7 +66,7 @@ class Kind:
     examine: Callable[[dict[str, Any], Sizes], None] = _nothing_more
     take: Callable[[dict[str, Any]], dict[str, Any]] = dict
     make: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    passed_over: frozenset[str] = field(default=frozenset())
+    skipped: frozenset[str] = field(default=frozenset())
 
     @property
     def required(self) -> list[str]:
@@ -79,7 +79,7 @@ class Kind:
 
 
 def kinds() -> dict[str, Kind]:
-    """All estimators, by their names in files: ours, and those of learners that are registered."""
+    """All estimators by their names in files: built-in ones, and those of registered learners."""
     from margrove.exchange.model_file.registered_kinds import registered_kinds
 
     return _built_in_kinds() | registered_kinds()
@@ -101,7 +101,7 @@ def _built_in_kinds() -> dict[str, Kind]:
 
 @functools.cache
 def parts() -> dict[str, Part]:
-    """All other objects but kernels, by their names in files."""
+    """All other objects, except kernels, by their names in files."""
     from margrove.exchange.model_file.bagging_kinds import BAGGING_PARTS
     from margrove.exchange.model_file.boosting_kinds import BOOSTING_PARTS
     from margrove.exchange.model_file.loss_parts import LOSS_PARTS
@@ -116,7 +116,7 @@ def parts() -> dict[str, Part]:
 
 
 def kind_name_of(thing: Any) -> str | None:
-    """The name of a kind of estimator; None if it is of none, or of a class derived from one."""
+    """The name of the kind of an estimator; None if it has none, as derived classes do."""
     from margrove.exchange.model_file.registered_kinds import registered_kinds
 
     others = {entry.home: name for name, entry in registered_kinds().items()}
@@ -124,7 +124,7 @@ def kind_name_of(thing: Any) -> str | None:
 
 
 def part_name_of(thing: Any) -> str | None:
-    """The name of a part; None if it is none."""
+    """The name of the part that describes an object; None if there is none."""
     from margrove.exchange.model_file.margin_kinds import kernel_part_name
 
     return _name_of(thing, _names(parts)) or kernel_part_name(thing) or _name_of_loss(thing)
@@ -138,7 +138,7 @@ def part_named(name: str) -> Part | None:
 
 
 def _name_of_loss(thing: Any) -> str | None:
-    """Of a loss of the user's, if it is registered."""
+    """The name of the part for a loss of the user, if it is registered."""
     from margrove.ensemble.gradient.losses import GradientLoss, is_registered
     from margrove.exchange.model_file.loss_parts import REGISTERED_LOSS
 
@@ -152,6 +152,6 @@ def _names(table: Callable[[], dict[str, Any]]) -> dict[str, str]:
 
 
 def _name_of(thing: Any, names: dict[str, str]) -> str | None:
-    kind = getattr(type(thing), "_ours", type(thing))  # in place of scikit-learn's, it is ours
+    kind = getattr(type(thing), "_ours", type(thing))  # a replacement of scikit-learn's class
     home = f"{kind.__module__}:{kind.__qualname__}"
     return names.get(home) if home in names and class_at(home) is kind else None

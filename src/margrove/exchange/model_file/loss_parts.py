@@ -1,4 +1,4 @@
-"""Losses of gradient boosting in model files: a name and parameters, by the registry of losses."""
+"""Losses of gradient boosting in model files: names in the registry of losses, and parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REGISTERED_LOSS = "registered loss"
 
 
 def is_loss(value: Any, where: str, sizes: Sizes) -> None:
-    """A check: one that this process knows."""
+    """A check: the value is a loss."""
     refuse_unless(isinstance(value, GradientLoss), f"{where} is a {type(value).__name__}")
 
 
@@ -56,20 +56,18 @@ def _make(values: dict[str, Any]) -> GradientLoss:
     if name not in GRADIENT_LOSSES:
         raise ModelFileError(
             f"The model was fitted with the loss {name!r}, which is not registered here: a model "
-            "file holds its name, and not its code. Run what registers it "
+            "file contains its name, not its code. Register it "
             f"(margrove.register_gradient_loss({name!r}, ...)) before loading."
         )
     try:
         found = gradient_loss_of(name, **parameters)
     except (TypeError, ValueError) as error:
-        raise ModelFileError(
-            f"The loss {name!r} that is registered here is another: {error}"
-        ) from error
-    refuse_unless(is_registered(found), f"the loss {name!r} is not one by its name")
+        raise ModelFileError(f"Another loss {name!r} is registered here: {error}") from error
+    refuse_unless(is_registered(found), f"the loss {name!r} is not registered by its name")
     return found
 
 
-# Losses of margrove are named by their classes; all others by the name that they are registered by.
+# Losses of margrove are named by their classes, all others by their names in the registry.
 LOSS_PARTS: dict[str, Part] = {
     f"loss {loss.__name__}": _part_of_class(loss)
     for loss in LOSS_CLASSES

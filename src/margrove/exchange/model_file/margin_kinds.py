@@ -1,4 +1,4 @@
-"""Margin machines in model files."""
+"""Margin machines in model files: their values, and the conditions that these satisfy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KERNEL = "kernel "  # and its name
 
 
 def kernel_part_name(thing: Any) -> str | None:
-    """The name in files of a kernel by name; None for any other object."""
+    """The name in files of a registered kernel; None for any other object."""
     from margrove.margin.kernels import Kernel
 
     is_known = isinstance(thing, Kernel) and kernel_class(thing.name) is type(thing)
@@ -56,11 +56,15 @@ def kernel_part(part_name: str) -> Part | None:
     found = kernel_class(name)
     if found is None:
         raise ModelFileError(
-            f"its kernel {name[:50]!r} is not registered in this process. A model file holds the "
-            "name and the parameters of a kernel, not its code. Register it before loading: "
+            f"its kernel {name[:50]!r} is not registered in this process. A model file contains "
+            "the name and the parameters of a kernel, not its code. Register it before loading: "
             f"margrove.register_kernel({name[:50]!r}, function), or import the module that does."
         )
-    return Part("", {own: real() for own in found.parameters()}, make=lambda given: found(**given))
+    return Part(
+        "",
+        {parameter: real() for parameter in found.parameters()},
+        make=lambda given: found(**given),
+    )
 
 
 def _a_kernel(value: Any, where: str, sizes: Sizes) -> None:
@@ -105,7 +109,7 @@ _MISTAKES: dict[str, Check] = {
 
 
 def _n_machines(n_classes: int) -> int:
-    """One against the rest; of two classes, one machine is enough."""
+    """The number of machines, one against the rest; two classes need one machine."""
     return 1 if n_classes == 2 else n_classes
 
 
@@ -127,7 +131,7 @@ def _one_machine(fitted: dict[str, Any], sizes: Sizes) -> None:
 
 
 def _behind_average(value: Any, where: str, sizes: Sizes) -> None:
-    """The weights that an averaging perceptron goes on with."""
+    """A check of the weights behind the average, with which `partial_fit` continues."""
     mapping(plain, ("coef", "intercept", "drift_coef", "drift_intercept", "presentations"))(
         value, where, sizes
     )
@@ -163,7 +167,7 @@ _LINEAR_SVC = Kind(
         "_stream?": _STREAM,
     },
     examine=_one_against_the_rest,
-    passed_over=frozenset({"_record"}),
+    skipped=frozenset({"_record"}),
 )
 _LINEAR_SVR = Kind(
     "margrove.margin.linear.linear_svr:LinearSVR",
@@ -176,7 +180,7 @@ _LINEAR_SVR = Kind(
         "_stream?": _STREAM,
     },
     examine=_one_machine,
-    passed_over=frozenset({"_record"}),
+    skipped=frozenset({"_record"}),
 )
 
 
@@ -192,11 +196,11 @@ _EXPANSION: dict[str, Check] = {
 
 
 def _expansion_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
-    """Support vectors, or the numbers of columns of a Gram matrix."""
+    """Check support vectors, or the numbers of columns of a Gram matrix."""
     if type(fitted["kernel_"]).name == "precomputed":
         rows = fitted["support_"]
         refuse_unless(
-            np.all((rows >= 0) & (rows < sizes["d"])), "support_ names rows that are not there"
+            np.all((rows >= 0) & (rows < sizes["d"])), "support_ has rows that are not there"
         )
     else:
         sizes.agree("V", sizes["S"], "support_")
@@ -232,7 +236,7 @@ def _support_vector_classifier(class_name: str) -> Kind:
             "price_of_agreement_?": optional(instance_of(MARGIN_PARTS["price of agreement"].home)),
         },
         examine=_support_vector_classifier_fits,
-        passed_over=frozenset({"_record"}),
+        skipped=frozenset({"_record"}),
     )
 
 
@@ -256,7 +260,7 @@ def _single_machine(home: str, **more: Check) -> Kind:
             **more,
         },
         examine=_single_machine_fits,
-        passed_over=frozenset({"_record"}),
+        skipped=frozenset({"_record"}),
     )
 
 
@@ -291,7 +295,10 @@ def _monomials_fit(fitted: dict[str, Any], sizes: Sizes) -> None:
         starts[:2] == [0, 1] and sorted(starts) == starts and starts[-1] == sizes["n"],
         "_degree_starts does not add up",
     )
-    refuse_unless(len(starts) == fitted["_highest_degree"] + 2, "_highest_degree is another")
+    refuse_unless(
+        len(starts) == fitted["_highest_degree"] + 2,
+        "_highest_degree does not match _degree_starts",
+    )
 
 
 def _feature_map(class_name: str, **more: Check) -> Kind:

@@ -1,7 +1,7 @@
-"""Learners that somebody has registered, in model files: by their names in the registry.
+"""Learners that the user has registered, in model files: by their names in the registry.
 
-A file names the learner and the task. The class comes from the registry of the process that loads;
-where the learner is not registered, the file is refused.
+A file names the learner and the task. The class comes from the registry of the process that loads
+the file. If the learner is not registered there, the file is refused.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _PREFIX = "learner "
 
 
 def registered_kinds() -> dict[str, Kind]:
-    """Kinds of the registered estimators that say which attributes a file keeps."""
+    """Kinds of the registered estimators whose entries list the attributes to save."""
     found = {}
     for learner in LEARNERS.values():
         if not learner.module:
             continue
-        for own in learner.estimators:
-            if own.fitted is not None:
-                task = "classification" if own is learner.classification else "regression"
-                cls = own.estimator_class
+        for entry in learner.estimators:
+            if entry.fitted is not None:
+                task = "classification" if entry is learner.classification else "regression"
+                cls = entry.estimator_class
                 found[f"{_PREFIX}{learner.name}, {task}"] = Kind(
                     f"{cls.__module__}:{cls.__qualname__}",
                     {
-                        **dict.fromkeys(own.fitted, plain),
+                        **dict.fromkeys(entry.fitted, plain),
                         "n_features_in_?": size("d"),
                         "feature_names_in_?": names("d"),
                     },
@@ -39,7 +39,7 @@ def registered_kinds() -> dict[str, Kind]:
 
 
 def refusal_of_kind(kind: str) -> str:
-    """Why a file that names an unknown kind is not loaded, and the way out."""
+    """Why a file of an unknown kind is not loaded, and the way out."""
     if kind.startswith(_PREFIX):
         name = kind.removeprefix(_PREFIX).partition(",")[0]
         return (
@@ -53,11 +53,11 @@ def refusal_of_kind(kind: str) -> str:
 
 
 def why_not_saved(thing: Any) -> tuple[str, str] | None:
-    """What a registered estimator is that no file keeps, and the way out; None of any other."""
+    """Why an estimator of a registered learner cannot be saved; None for other objects."""
     learner = learner_of_class(type(thing))
     if learner is None or not learner.module:
         return None
     return f"a {type(thing).__name__}, of the registered learner {learner.name!r}", (
-        "Its entry does not say which attributes of a fitted model a file keeps: give `fitted` to "
-        "its TaskEstimator, or pickle the model for your own use."
+        "Its entry does not list the fitted attributes to save: give `fitted` to its "
+        "TaskEstimator, or pickle the model for your own use."
     )

@@ -1,7 +1,6 @@
 """Searches over C and gamma in model files: the scores, and the machine that was chosen.
 
-Machines of the folds are left out, and so are the seconds that each took: a file depends on the
-model alone.
+Machines of the folds and their times are left out, so that a file depends only on the model.
 """
 
 from __future__ import annotations
@@ -31,13 +30,16 @@ _CELLS = "margrove.select.machines.grid_cells:Cells"
 
 def _ending(value: Any, where: str, sizes: Sizes) -> None:
     is_text = isinstance(value, np.ndarray) and value.dtype.kind == "U"
-    refuse_unless(is_text and value.shape == (sizes["c"], sizes["g"]), f"{where} is no such table")
+    refuse_unless(
+        is_text and value.shape == (sizes["c"], sizes["g"]),
+        f"{where} is not text for each cell of the grid",
+    )
 
 
 _PROOF = either(array("f8", "c g"), array("i8", "c g"), _ending)
 
 
-def _untimed(values: dict[str, Any]) -> Any:
+def _cells_without_times(values: dict[str, Any]) -> Any:
     from margrove.select.machines import Cells
 
     unknown = np.full(values["scores"].shape, np.nan)
@@ -53,7 +55,7 @@ SEARCH_PARTS: dict[str, Part] = {
             "scores": array("f8", "c g k"),
             "proofs": mapping(_PROOF),
         },
-        make=_untimed,
+        make=_cells_without_times,
     )
 }
 
@@ -69,28 +71,28 @@ def _search(home: str, machine: str, **more: Check) -> Kind:
             **more,
         },
         examine=_chosen_is_there,
-        take=_without_what_follows,
-        make=_with_what_follows,
-        passed_over=frozenset({"paths_"}),
+        take=_without_derived,
+        make=_with_derived,
+        skipped=frozenset({"paths_"}),
     )
 
 
 def _chosen_is_there(fitted: dict[str, Any], sizes: Sizes) -> None:
     n_cells = fitted["cells_"].means.size
-    refuse_unless(fitted["best_index_"] < n_cells, "best_index_ is no cell of the grid")
+    refuse_unless(fitted["best_index_"] < n_cells, "best_index_ is outside the grid")
     machine = fitted.get("best_estimator_")
     if machine is not None:
         refuse_unless(hasattr(machine, "intercept_"), "best_estimator_ is not fitted")
 
 
-def _without_what_follows(fitted: dict[str, Any]) -> dict[str, Any]:
+def _without_derived(fitted: dict[str, Any]) -> dict[str, Any]:
     if "cells_" not in fitted:
         return fitted
-    follows = fitted["cells_"].findings(0, 0).keys() - {"cells_", "best_index_"} | {"n_iter_"}
-    return {name: value for name, value in fitted.items() if name not in follows}
+    derived = fitted["cells_"].findings(0, 0).keys() - {"cells_", "best_index_"} | {"n_iter_"}
+    return {name: value for name, value in fitted.items() if name not in derived}
 
 
-def _with_what_follows(fitted: dict[str, Any]) -> dict[str, Any]:
+def _with_derived(fitted: dict[str, Any]) -> dict[str, Any]:
     if "cells_" not in fitted:
         return fitted
     cells = fitted["cells_"]

@@ -1,4 +1,4 @@
-"""Models of scikit-learn that are made of other models: voting, stacking, calibration."""
+"""Models of scikit-learn that combine other models: voting, stacking, calibration."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ __all__ = ["COMBINING_KINDS"]
 
 
 def _without_members(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Attributes without the members by name: these are in the list already."""
+    """Attributes without the members by name, which are also in `estimators_`."""
     if "named_estimators_" not in fitted:
         return fitted
     named = fitted["named_estimators_"]
-    return fitted | {"named_estimators_": [[name, own == "drop"] for name, own in named.items()]}
+    return fitted | {
+        "named_estimators_": [[name, member == "drop"] for name, member in named.items()]
+    }
 
 
 def _with_members(fitted: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +51,9 @@ def _with_members(fitted: dict[str, Any]) -> dict[str, Any]:
 
 def _all_are_named(fitted: dict[str, Any], sizes: Sizes) -> None:
     kept = [name for name, is_dropped in fitted["named_estimators_"] if not is_dropped]
-    refuse_unless(len(kept) == len(fitted["estimators_"]), "named_estimators_ are others")
+    refuse_unless(
+        len(kept) == len(fitted["estimators_"]), "named_estimators_ does not match estimators_"
+    )
 
 
 def _name_and_flag(value: Any, where: str, sizes: Sizes) -> None:
@@ -71,7 +75,7 @@ def _combining(home: str, **attributes: Check) -> Kind:
         examine=_all_are_named,
         take=_without_members,
         make=_with_members,
-        passed_over=frozenset({"stack_method"}),
+        skipped=frozenset({"stack_method"}),
     )
 
 
@@ -84,12 +88,12 @@ _STACKED: dict[str, Check] = {
 }
 
 
-def _steps_ascend(fitted: dict[str, Any], sizes: Sizes) -> None:
+def _thresholds_ascend(fitted: dict[str, Any], sizes: Sizes) -> None:
     refuse_unless(np.all(np.diff(fitted["X_thresholds_"]) >= 0), "X_thresholds_ do not ascend")
 
 
 def _with_function(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Isotonic regressions interpolate; scikit-learn makes the function of the steps."""
+    """Attributes with the interpolating function, which scikit-learn makes from the thresholds."""
     model = class_at("sklearn.isotonic:IsotonicRegression")(out_of_bounds="clip")
     model.__dict__ |= fitted
     model._build_f(fitted["X_thresholds_"], fitted["y_thresholds_"])
@@ -134,9 +138,9 @@ COMBINING_KINDS = {
             "X_thresholds_": array("f4 f8", "n", finite=True),
             "y_thresholds_": array("f4 f8", "n", finite=True),
         },
-        examine=_steps_ascend,
+        examine=_thresholds_ascend,
         make=_with_function,
-        passed_over=frozenset({"f_"}),
+        skipped=frozenset({"f_"}),
     ),
     "DummyClassifier": Kind(
         "sklearn.dummy:DummyClassifier",

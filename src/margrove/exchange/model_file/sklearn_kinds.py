@@ -1,7 +1,8 @@
-"""Estimators of scikit-learn that may travel with a machine of ours in a model file.
+"""Estimators of scikit-learn that a model file may contain beside those of margrove.
 
-Preprocessing, pipelines, and estimators that combine others. None of them runs code of its own: a
-FunctionTransformer is taken only where it does nothing, functions as parameters are refused.
+These are preprocessing, pipelines, and estimators that combine others. None of them runs code of
+the user: a FunctionTransformer is accepted only without a function, and functions as parameters are
+refused.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _scaler(class_name: str, **attributes: Check) -> Kind:
 
 
 def _with_dtypes(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Types as their names; see `_DTYPES`."""
+    """Attributes in which the dtypes of `_DTYPES` are strings."""
     kept = {name: fitted[name].str for name in _DTYPES if name in fitted}
     return fitted | kept
 
@@ -100,9 +101,9 @@ _IMPUTING = {
 
 
 def _sorted_labels(value: Any, where: str, sizes: Sizes) -> None:
-    """Where they are numbers, they are looked for by halving; NaN and None come last."""
+    """Labels that are sorted if they are numbers, for binary search; NaN and None come last."""
     labels("*")(value, where, sizes)
-    numbers = [own for own in value.tolist() if isinstance(own, (int, float)) and own == own]  # noqa: PLR0124
+    numbers = [x for x in value.tolist() if isinstance(x, (int, float)) and x == x]  # noqa: PLR0124
     refuse_unless(
         all(a < b for a, b in pairwise(numbers)) and (not numbers or value[0] == numbers[0]),
         f"{where} are not sorted",
@@ -110,8 +111,8 @@ def _sorted_labels(value: Any, where: str, sizes: Sizes) -> None:
 
 
 def _columns_add_up(fitted: dict[str, Any], sizes: Sizes) -> None:
-    """Each category, or group of rare ones, has a column of its own, unless it is dropped."""
-    n_groups = [len(own) for own in fitted["categories_"]]
+    """Each category, or group of rare ones, has one column, unless it is dropped."""
+    n_groups = [len(labels) for labels in fitted["categories_"]]
     groups = fitted.get("_default_to_infrequent_mappings")
     refuse_unless(fitted["_infrequent_enabled"] == (groups is not None), "groups are missing")
     for column, group in enumerate(groups or ()):
@@ -193,7 +194,9 @@ _COMPOSING = {
 
 def _vocabulary_is_numbered(fitted: dict[str, Any], sizes: Sizes) -> None:
     numbers = sorted(int(number) for number in fitted["vocabulary_"].values())
-    refuse_unless(numbers == list(range(len(numbers))), "vocabulary_ is not numbered throughout")
+    refuse_unless(
+        numbers == list(range(len(numbers))), "vocabulary_ is not numbered from 0 without gaps"
+    )
 
 
 _WORDS: dict[str, Check] = {
@@ -208,7 +211,7 @@ _READING = {
         "sklearn.feature_extraction.text:CountVectorizer",
         _WORDS,
         examine=_vocabulary_is_numbered,
-        passed_over=_NO_WORDS,
+        skipped=_NO_WORDS,
     ),
     "TfidfTransformer": Kind(
         "sklearn.feature_extraction.text:TfidfTransformer",
@@ -218,7 +221,7 @@ _READING = {
         "sklearn.feature_extraction.text:TfidfVectorizer",
         {**_WORDS, "_tfidf": instance_of("sklearn.feature_extraction.text:TfidfTransformer")},
         examine=_vocabulary_is_numbered,
-        passed_over=_NO_WORDS,
+        skipped=_NO_WORDS,
     ),
 }
 

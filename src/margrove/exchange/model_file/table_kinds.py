@@ -1,4 +1,4 @@
-"""Preparations of raw tables in model files: names, labels, words and a few numbers a column."""
+"""Preparations of raw tables in model files: names, labels, words and numbers of each column."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 def _ascending(what: str) -> Check:
-    """Texts, sorted, none twice: they are looked up, and numbered."""
+    """Strings, sorted and without duplicates."""
 
     def check(value: Any, where: str, sizes: Sizes) -> None:
         names(what)(value, where, sizes)
         found = value.tolist()
-        refuse_unless(found == sorted(set(found)), f"{where} are not sorted, or there twice")
+        refuse_unless(found == sorted(set(found)), f"{where} are not sorted, or not unique")
 
     return check
 
@@ -55,7 +55,7 @@ def _other_is_another(values: dict[str, Any], sizes: Sizes) -> None:
 
 def _parts_of_dates(value: Any, where: str, sizes: Sizes) -> None:
     listed(text(*DATE_PARTS), "p", tuple)(value, where, sizes)
-    refuse_unless(len(set(value)) == len(value), f"{where} are there twice")
+    refuse_unless(len(set(value)) == len(value), f"{where} has a value twice")
 
 
 TABLE_PARTS: dict[str, Part] = {

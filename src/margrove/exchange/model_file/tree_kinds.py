@@ -1,4 +1,4 @@
-"""Trees and forests in model files: which values they have, and what must hold among them."""
+"""Trees and forests in model files: their values, and the conditions that these satisfy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
     "require_sound_forest",
 ]
 
-MANY = 1 << 40  # more nodes, words or rows than there ever are; sums of two stay within int64
+MANY = 1 << 40  # above any number of nodes, words or rows; sums of two stay within int64
 MOST_DRAWS = 1 << 31
 
 
@@ -50,7 +50,7 @@ def _tree_arrays_are_sound(fields: dict[str, Any]) -> Any:
 
 
 def _counts_agree(fields: dict[str, Any], sizes: Sizes) -> None:
-    refuse_unless(sizes["E"] == sizes["N"] - 1, "a tree has not one edge less than nodes")
+    refuse_unless(sizes["E"] == sizes["N"] - 1, "a tree does not have one edge less than nodes")
 
 
 _TREE_ARRAYS = Part(
@@ -106,14 +106,12 @@ KIND_OF_TREES = Part(
 
 
 def require_sound_forest(trees: Iterable[Any], kind: Any, fitted: dict[str, Any]) -> None:
-    """Each tree leads somewhere, and asks for columns and categories that there are."""
+    """Refuse trees whose nodes, columns or categories are out of range."""
     n_features = fitted["n_features_in_"]
-    refuse_unless(
-        len(kind.n_categories) == n_features, "the trees are of another number of columns"
-    )
+    refuse_unless(len(kind.n_categories) == n_features, "the trees have another number of columns")
     expected = np.zeros(n_features, np.int64)
-    for column, own in fitted["categories_"].items():
-        expected[column] = len(own)
+    for column, labels_of_column in fitted["categories_"].items():
+        expected[column] = len(labels_of_column)
     refuse_unless(
         np.array_equal(kind.n_categories, expected), "categories_ and those of the trees differ"
     )
@@ -122,14 +120,16 @@ def require_sound_forest(trees: Iterable[Any], kind: Any, fitted: dict[str, Any]
 
 
 def require_same_classes(fitted: dict[str, Any], n_classes: Iterable[int]) -> None:
-    """classes_, n_classes_ and n_outputs_, of one output or of several."""
+    """Refuse classes_ and n_classes_ that differ from the numbers of classes of the outputs."""
     known = fitted.get("classes_")
     single = isinstance(known, np.ndarray)
-    sizes = [] if known is None else [len(own) for own in ([known] if single else known)]
+    sizes = [] if known is None else [len(each) for each in ([known] if single else known)]
     refuse_unless(sizes == [int(n) for n in n_classes], "classes_ and those of the trees differ")
     if known is not None and "n_classes_" in fitted:
         counts = fitted["n_classes_"]
-        refuse_unless(([counts] if single else list(counts)) == sizes, "n_classes_ is another")
+        refuse_unless(
+            ([counts] if single else list(counts)) == sizes, "n_classes_ does not match classes_"
+        )
 
 
 TREE_CLASSES: dict[str, Check] = {
@@ -148,11 +148,11 @@ def _tree_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
     n_outputs, known = fitted["n_outputs_"], fitted.get("classes_")
     n_values = n_outputs
     if known is not None:
-        counts = [len(known)] if isinstance(known, np.ndarray) else [len(own) for own in known]
+        counts = [len(known)] if isinstance(known, np.ndarray) else [len(each) for each in known]
         require_same_classes(fitted, counts)
-        refuse_unless(len(counts) == n_outputs, "n_outputs_ is another")
+        refuse_unless(len(counts) == n_outputs, "n_outputs_ does not match classes_")
         n_values = sum(counts)
-    refuse_unless(tree.value.shape[1] == n_values, "the values of a tree are not one a class")
+    refuse_unless(tree.value.shape[1] == n_values, "a tree does not have one value for each class")
 
 
 def _decision_tree(class_name: str) -> Kind:
@@ -213,9 +213,10 @@ _RESIDUALS = Part(
 def _forest_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
     kind, trees = fitted["kind_"], fitted["trees_"]
     refuse_unless(trees, "a forest has no trees")
-    refuse_unless(kind.n_outputs == fitted["n_outputs_"], "n_outputs_ is another")
+    refuse_unless(kind.n_outputs == fitted["n_outputs_"], "n_outputs_ does not match kind_")
     refuse_unless(
-        not kind.n_classes or len(kind.n_classes) == kind.n_outputs, "n_outputs_ is another"
+        not kind.n_classes or len(kind.n_classes) == kind.n_outputs,
+        "n_outputs_ does not match the classes of kind_",
     )
     require_sound_forest(trees, kind, fitted)
     require_same_classes(fitted, kind.n_classes)
@@ -224,9 +225,10 @@ def _forest_fits(fitted: dict[str, Any], sizes: Sizes) -> None:
 
 
 def _leaf_samples_fit(kept: Any, trees: list[Any]) -> None:
-    refuse_unless(len(kept.starts) == len(trees), "leaf_samples_ are of other trees")
-    parts = zip(kept.starts, kept.ranks, kept.weights, trees, strict=True)
-    for starts, ranks, weights, tree in parts:
+    refuse_unless(len(kept.starts) == len(trees), "leaf_samples_ has another number of trees")
+    for starts, ranks, weights, tree in zip(
+        kept.starts, kept.ranks, kept.weights, trees, strict=True
+    ):
         counts = np.diff(starts)
         refuse_unless(
             len(starts) == len(tree) + 1

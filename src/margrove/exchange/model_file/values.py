@@ -1,9 +1,9 @@
-"""Models as plain values and back: the step between estimators and archives.
+"""Estimators as plain values, for archives, and back.
 
-Values stay as they are. Everything else becomes a dictionary whose entry "is" names what it is:
+Plain values stay. Everything else becomes a dictionary whose entry "is" says what it is:
 
     an estimator       parameters and fitted attributes, as `kinds` describes them
-    a part of one      its fields, likewise
+    a part of one      its fields, as `kinds` describes them
     "pairs"            a dictionary whose keys are not all strings
     "set"              a set or frozenset
     "slice", "type"    of columns; of numbers
@@ -31,8 +31,8 @@ from margrove.exchange.model_file.registered_kinds import refusal_of_kind, why_n
 
 __all__ = ["LEFT_OUT", "model_of", "values_of"]
 
-LEFT_OUT = frozenset({"n_jobs", "verbose", "memory"})  # that are a matter of the machine
-_NOT_LEARNT = frozenset({"_committed", "_skl_callbacks", "tuning_"})  # how, and not what
+LEFT_OUT = frozenset({"n_jobs", "verbose", "memory"})  # parameters that belong to the machine
+_NOT_LEARNT = frozenset({"_committed", "_skl_callbacks", "tuning_"})  # attributes of the fit
 _PLAIN = (type(None), bool, int, float, str, bytes)
 _TYPES: dict[str, Any] = {
     **{kind.__name__: kind for kind in (bool, int, float, str, object)},
@@ -47,9 +47,9 @@ _TYPES: dict[str, Any] = {
 
 
 def values_of(thing: Any, where: str = "") -> Any:
-    """Anything that a model is made of, as plain values; UnsavableModelError if that cannot be."""
+    """A model, or anything in it, as plain values; UnsavableModelError if there are none for it."""
     where = where or type(thing).__name__
-    if hasattr(type(thing), "to_local"):  # a learner on a cluster is saved as the ordinary one
+    if hasattr(type(thing), "to_local"):  # an estimator of a cluster is saved as the local one
         thing = thing.to_local()
     if isinstance(thing, (*_PLAIN, np.ndarray, np.generic)):
         return thing
@@ -77,7 +77,9 @@ def values_of(thing: Any, where: str = "") -> Any:
 
 def _values_of_part(thing: Any, name: str, where: str) -> dict[str, Any]:
     values = part_named(name).values_of(thing)  # type: ignore[union-attr]
-    return {"is": name} | {own: values_of(v, f"{where}.{own}") for own, v in values.items()}
+    return {"is": name} | {
+        field: values_of(value, f"{where}.{field}") for field, value in values.items()
+    }
 
 
 def _values_of_dictionary(given: dict[Any, Any], where: str) -> dict[str, Any]:
@@ -88,12 +90,12 @@ def _values_of_dictionary(given: dict[Any, Any], where: str) -> dict[str, Any]:
             raise UnsavableModelError(f"the key {key!r} of {where}", *_why_not(key))
     return {
         "is": "pairs",
-        "pairs": [[key, values_of(own, f"{where}[{key!r}]")] for key, own in given.items()],
+        "pairs": [[key, values_of(value, f"{where}[{key!r}]")] for key, value in given.items()],
     }
 
 
 def _values_of_set(given: set[Any] | frozenset[Any], where: str) -> dict[str, Any]:
-    """A set as a sorted list: the order of hashes differs from run to run."""
+    """A set as a sorted list, because the order of a set differs from run to run."""
     for item in given:
         if not isinstance(item, (*_PLAIN, np.generic)):
             raise UnsavableModelError(f"an item of {where}", *_why_not(item))
@@ -105,9 +107,9 @@ def _values_of_estimator(model: Any, name: str, where: str) -> dict[str, Any]:
     kind = kinds()[name]
     given = model.get_params(deep=False)
     parameters = {
-        own: values_of(value, f"{where}.{own}")
-        for own, value in given.items()
-        if own not in LEFT_OUT
+        parameter: values_of(value, f"{where}.{parameter}")
+        for parameter, value in given.items()
+        if parameter not in LEFT_OUT
     }
     if "criterion" in parameters:
         parameters["criterion"] = _values_of_criterion(parameters["criterion"])
@@ -115,17 +117,20 @@ def _values_of_estimator(model: Any, name: str, where: str) -> dict[str, Any]:
     return {
         "is": name,
         "parameters": parameters,
-        "fitted": {own: values_of(value, f"{where}.{own}") for own, value in fitted.items()},
+        "fitted": {
+            attribute: values_of(value, f"{where}.{attribute}")
+            for attribute, value in fitted.items()
+        },
     }
 
 
 def _fitted_attributes(
     model: Any, kind: Kind, parameters: dict[str, Any], where: str
 ) -> dict[str, Any]:
-    """What a fit has left, in the order of the file; nothing, if there was none."""
+    """The fitted attributes in the order of the file; none if the model is not fitted."""
     state = {name: value for name, value in vars(model).items() if name not in parameters}
-    passed_over = kind.passed_over | _NOT_LEARNT
-    learnt = kind.take({name: own for name, own in state.items() if name not in passed_over})
+    skipped = kind.skipped | _NOT_LEARNT
+    learnt = kind.take({name: value for name, value in state.items() if name not in skipped})
     for name in learnt:
         if name not in kind.checks:
             raise UnsavableModelError(
@@ -137,7 +142,7 @@ def _fitted_attributes(
 
 
 def _values_of_criterion(criterion: Any) -> Any:
-    """A name that margrove knows as it is; a registered function by name and parameters."""
+    """The name of a criterion; of one that the user has registered, name and parameters."""
     from margrove.grove import CRITERIA
 
     known = CRITERIA.get(criterion) if isinstance(criterion, str) else None
@@ -151,39 +156,39 @@ def _why_not(thing: Any) -> tuple[str, str]:
     kind = type(thing)
     if isinstance(thing, (np.random.RandomState, np.random.Generator)):
         return f"a {kind.__name__}", (
-            "Use a number: model.set_params(random_state=0) keeps what was learnt."
+            "Use a number: model.set_params(random_state=0) keeps the fitted attributes."
         )
-    base = {own.__name__ for own in kind.__mro__}
+    base = {parent.__name__ for parent in kind.__mro__}
     if "GradientLoss" in base:
         return f"{thing!r}, of your own", (
-            "It is code, which a model file does not hold. Register it under a name "
+            "It is code, which a model file does not contain. Register it under a name "
             "(margrove.register_gradient_loss), or pickle the model for your own use."
         )
     if "CallableKernel" not in base and "Kernel" in base:
         return f"{thing!r}, which is not registered", (
-            "A model file holds the names of registered kernels, not their code. Put the class "
+            "A model file contains the names of registered kernels, not their code. Put the class "
             "into margrove.kernels.KERNELS with @margrove.kernels.registered, or pickle the model "
             "for your own use."
         )
     if "Kernel" in base:
         return f"{thing!r}, of your own", (
-            "It is code, which a model file does not hold. Use one of margrove's, or pickle the "
-            "model for your own use."
+            "It is code, which a model file does not contain. Use a kernel of margrove, or pickle "
+            "the model for your own use."
         )
     registered = why_not_saved(thing)
     if registered is not None:
         return registered
     if hasattr(thing, "get_params"):
         return f"a {kind.__module__}.{kind.__name__}", (
-            "Model files hold margrove's estimators and some of scikit-learn around them, which "
-            "the page on model files lists. Save the machine without it, or pickle the whole for "
-            "your own use."
+            "Model files contain estimators of margrove, and those of scikit-learn that the page "
+            "on model files lists. Save the model without it, or pickle the whole model for your "
+            "own use."
         )
     if callable(thing):
         name = getattr(thing, "__qualname__", kind.__qualname__)
         return f"the function {name}", (
-            "It is code, which a model file does not hold. Use one that margrove has a name for, "
-            "or pickle the model for your own use."
+            "It is code, which a model file does not contain. Use one that margrove has a name "
+            "for, or pickle the model for your own use."
         )
     return f"a {kind.__module__}.{kind.__qualname__}", (
         "Replace it by plain values, or pickle the model for your own use."
@@ -194,7 +199,7 @@ def _why_not(thing: Any) -> tuple[str, str]:
 
 
 def model_of(values: Any, where: str = "") -> Any:
-    """What plain values describe, checked; ModelFileError if they cannot be right."""
+    """The model, or part of it, that plain values describe; ModelFileError if they are invalid."""
     if type(values) in (list, tuple):
         return type(values)(model_of(item, f"{where}[{i}]") for i, item in enumerate(values))
     if not isinstance(values, dict):
@@ -202,22 +207,22 @@ def model_of(values: Any, where: str = "") -> Any:
     if "is" not in values:
         return {key: model_of(value, f"{where}.{key}") for key, value in values.items()}
     name = values["is"]
-    own = {key: value for key, value in values.items() if key != "is"}
-    refuse_unless(isinstance(name, str), f"{where} is of no kind")
+    fields = {key: value for key, value in values.items() if key != "is"}
+    refuse_unless(isinstance(name, str), f"{where} has no kind")
     if name in _OTHERS:
-        return _OTHERS[name](own, where)
+        return _OTHERS[name](fields, where)
     part = part_named(name)
     if part is not None:
-        return _part_of(part, own, where or name)
+        return _part_of(part, fields, where or name)
     if name in kinds():
-        return _estimator_of(kinds()[name], own, where or name)
+        return _estimator_of(kinds()[name], fields, where or name)
     raise ModelFileError(f"{where or 'it'} is {refusal_of_kind(name)}")
 
 
-def _pairs_of(own: dict[str, Any], where: str) -> dict[Any, Any]:
-    _require_keys(own, {"pairs"}, where)
+def _pairs_of(fields: dict[str, Any], where: str) -> dict[Any, Any]:
+    _require_keys(fields, {"pairs"}, where)
     found: dict[Any, Any] = {}
-    for pair in own["pairs"]:
+    for pair in fields["pairs"]:
         refuse_unless(
             isinstance(pair, list)
             and len(pair) == 2
@@ -229,41 +234,41 @@ def _pairs_of(own: dict[str, Any], where: str) -> dict[Any, Any]:
     return found
 
 
-def _set_of(own: dict[str, Any], where: str) -> set[Any] | frozenset[Any]:
-    _require_keys(own, {"items", "frozen"}, where)
-    is_plain = all(isinstance(item, (*_PLAIN, np.generic)) for item in own["items"])
+def _set_of(fields: dict[str, Any], where: str) -> set[Any] | frozenset[Any]:
+    _require_keys(fields, {"items", "frozen"}, where)
+    is_plain = all(isinstance(item, (*_PLAIN, np.generic)) for item in fields["items"])
     refuse_unless(is_plain, f"{where} is not a set of plain values")
-    return frozenset(own["items"]) if own["frozen"] else set(own["items"])
+    return frozenset(fields["items"]) if fields["frozen"] else set(fields["items"])
 
 
-def _slice_of(own: dict[str, Any], where: str) -> slice:
-    _require_keys(own, {"ends"}, where)
+def _slice_of(fields: dict[str, Any], where: str) -> slice:
+    _require_keys(fields, {"ends"}, where)
     refuse_unless(
-        len(own["ends"]) == 3 and all(isinstance(end, _PLAIN) for end in own["ends"]),
+        len(fields["ends"]) == 3 and all(isinstance(end, _PLAIN) for end in fields["ends"]),
         f"{where} is not a slice",
     )
-    return slice(*own["ends"])
+    return slice(*fields["ends"])
 
 
-def _type_of(own: dict[str, Any], where: str) -> Any:
-    _require_keys(own, {"name"}, where)
-    refuse_unless(own["name"] in _TYPES, f"{where} is a type that is not known")
-    return _TYPES[own["name"]]
+def _type_of(fields: dict[str, Any], where: str) -> Any:
+    _require_keys(fields, {"name"}, where)
+    refuse_unless(fields["name"] in _TYPES, f"{where} is a type that is not known")
+    return _TYPES[fields["name"]]
 
 
-def _criterion_of(own: dict[str, Any], where: str) -> str:
+def _criterion_of(fields: dict[str, Any], where: str) -> str:
     """The name of a criterion that is registered here."""
-    _require_keys(own, {"name", "parameters"}, where)
+    _require_keys(fields, {"name", "parameters"}, where)
     refuse_unless(
-        isinstance(own["name"], str)
-        and isinstance(own["parameters"], dict)
-        and all(isinstance(number, float) for number in own["parameters"].values()),
+        isinstance(fields["name"], str)
+        and isinstance(fields["parameters"], dict)
+        and all(isinstance(number, float) for number in fields["parameters"].values()),
         f"{where} is not a criterion",
     )
     from margrove.grove import criterion_saved_as
 
     try:
-        return criterion_saved_as(own).name
+        return criterion_saved_as(fields).name
     except LookupError as error:
         raise ModelFileError(f"{where}: {error.args[0]}.") from None
 
@@ -283,25 +288,25 @@ def _require_keys(values: dict[str, Any], wanted: set[str], where: str) -> None:
     refuse_unless(not strange, f"{where} has an entry {min(strange, default='')[:50]!r}")
 
 
-def _part_of(part: Part, own: dict[str, Any], where: str) -> Any:
-    _require_keys(own, set(part.fields), where)
+def _part_of(part: Part, fields: dict[str, Any], where: str) -> Any:
+    _require_keys(fields, set(part.fields), where)
     sizes = Sizes()
     made: dict[str, Any] = {}
     for name, check in part.fields.items():
-        made[name] = model_of(own[name], f"{where}.{name}")
+        made[name] = model_of(fields[name], f"{where}.{name}")
         check(made[name], f"{where}.{name}", sizes)
     part.examine(made, sizes)
     return part.made_of(made)
 
 
-def _estimator_of(kind: Kind, own: dict[str, Any], where: str) -> Any:
-    _require_keys(own, {"parameters", "fitted"}, where)
+def _estimator_of(kind: Kind, fields: dict[str, Any], where: str) -> Any:
+    _require_keys(fields, {"parameters", "fitted"}, where)
     estimator: Any = class_at(kind.home)
     known = set(estimator._get_param_names()) - LEFT_OUT
-    given = own["parameters"]  # those that are missing, of older files, have their defaults
+    given = fields["parameters"]  # those that are missing, of older files, have their defaults
     _require_keys(given, set(given) & known, f"{where}.parameters")
-    model = estimator(**{name: model_of(own, f"{where}.{name}") for name, own in given.items()})
-    fitted = _checked(kind, own["fitted"], where)
+    model = estimator(**{name: model_of(value, f"{where}.{name}") for name, value in given.items()})
+    fitted = _checked(kind, fields["fitted"], where)
     if fitted and hasattr(model, "_commit"):
         model._commit(fitted)
     else:

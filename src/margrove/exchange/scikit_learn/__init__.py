@@ -1,21 +1,19 @@
-"""Fitted models both ways between scikit-learn and margrove.
+"""Conversion of fitted models from and to scikit-learn, and programs that run on margrove instead.
 
-from_sklearn   a fitted estimator of scikit-learn's, as one of ours
-to_sklearn     the way back; each estimator has it as a method
+from_sklearn   converts a fitted estimator of scikit-learn
+to_sklearn     converts a fitted estimator of margrove; each estimator has it as a method
 
 adaboost                 AdaBoost: members and their weights
-float32_thresholds       thresholds for float64 values that split them as float32 ones split
-                         rounded values
 forests                  random forests and extremely randomised trees
 gradient_boosting        gradient boosting with exact splits
 hist_gradient_boosting   gradient boosting on binned features
 linear                   linear machines: weights and intercepts
 machines                 support vector machines: LIBSVM's support vectors
-pairs                    what converting one kind of estimator takes
-patching                 programs written for scikit-learn run on margrove, without a change
+pairs                    how one class of estimators is converted
+patching                 lets unchanged programs for scikit-learn run on margrove
 registry                 `from_sklearn` and `to_sklearn`
-replacements             the classes that stand in for scikit-learn's while it is patched
-trees                    decision trees: scikit-learn's nodes as ours, and back
+replacements             the classes that replace those of scikit-learn while it is patched
+trees                    decision trees: nodes and thresholds
 """
 
 import lazy_loader

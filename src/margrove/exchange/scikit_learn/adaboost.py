@@ -1,7 +1,7 @@
 """AdaBoost: members and their weights.
 
-Trees of scikit-learn's are kept as AdaBoost here keeps its own. Other members that have a
-counterpart are converted one by one; the rest are held as they are.
+Trees of scikit-learn become packed trees, as in AdaBoost of margrove. Other members that have a
+counterpart are converted one by one; the rest stay estimators of scikit-learn.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _VOTING = ("samme", "discrete", "m1")
 
 
 def _read(theirs: Any, answer: str) -> dict[str, Any]:
-    """What both have, but for their histories; scikit-learn has room for rounds that never came."""
+    """The attributes without the history; arrays of scikit-learn may be longer than the rounds."""
     n_members = len(theirs.estimators_)
     base = unfitted_from_sklearn(theirs.estimator_)
     columns = columns_of(theirs)
-    is_tree = isinstance(base, DecisionTree) and _know_the_same(theirs)
+    is_tree = isinstance(base, DecisionTree) and _have_the_same_classes(theirs)
     if is_tree:
         columns |= {"categories_": {}}
         members = _members_as_trees(theirs, answer, base, columns)
     else:
-        members = _members_as_they_are(theirs, answer)
+        members = _members_as_estimators(theirs, answer)
     return columns | {
         "estimator_": base,
         "_members": members,
@@ -57,10 +57,12 @@ def _read(theirs: Any, answer: str) -> dict[str, Any]:
     }
 
 
-def _know_the_same(theirs: Any) -> bool:
-    """Whether all members know the same classes."""
-    known = getattr(theirs, "classes_", None)
-    return known is None or all(np.array_equal(own.classes_, known) for own in theirs.estimators_)
+def _have_the_same_classes(theirs: Any) -> bool:
+    """Whether all members have the classes of the ensemble."""
+    classes = getattr(theirs, "classes_", None)
+    return classes is None or all(
+        np.array_equal(member.classes_, classes) for member in theirs.estimators_
+    )
 
 
 def _members_as_trees(
@@ -78,7 +80,7 @@ def _members_as_trees(
     return TreeMembers(answer, kind, base, known, trees)
 
 
-def _members_as_they_are(theirs: Any, answer: str) -> Members:
+def _members_as_estimators(theirs: Any, answer: str) -> Members:
     fitted = tuple([_converted(member)] for member in theirs.estimators_)
     return EstimatorMembers(answer, getattr(theirs, "classes_", None), fitted)
 
@@ -154,7 +156,7 @@ def _write(ours: Any) -> dict[str, Any]:
 
 
 def _without_names(member: Any) -> Any:
-    """Trees as scikit-learn's; members of its AdaBoost are never given names of columns."""
+    """A converted member; members of scikit-learn's AdaBoost have no feature names."""
     if not isinstance(member, DecisionTree):
         return _back(member)
     tree = to_sklearn(member)
@@ -163,7 +165,7 @@ def _without_names(member: Any) -> Any:
 
 
 def _back(member: Any) -> Any:
-    """scikit-learn's AdaBoost holds any estimator."""
+    """A converted estimator, or the same if it has no counterpart: AdaBoost takes any."""
     try:
         return to_sklearn(member)
     except ConversionError:
@@ -175,7 +177,7 @@ def _write_classifier(ours: Any) -> dict[str, Any]:
     if algorithm not in _VOTING:
         raise ConversionError(
             type(ours).__name__,
-            f"algorithm={algorithm!r} adds numbers up, and in scikit-learn's AdaBoost members vote",
+            f"algorithm={algorithm!r} adds up numbers, and in scikit-learn's AdaBoost members vote",
             "Fit it with algorithm='samme'",
         )
     return _write(ours) | {"classes_": ours.classes_, "n_classes_": ours.n_classes_}

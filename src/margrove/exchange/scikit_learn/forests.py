@@ -45,7 +45,7 @@ def _write(ours: Any) -> dict[str, Any]:
         raise ConversionError(
             name,
             "voting='hard' counts votes, and scikit-learn's forests average probabilities",
-            "Convert it with model.set_params(voting='soft') if averages will do",
+            "Convert it with model.set_params(voting='soft') if averages are good enough",
         )
     counts = list(ours.kind_.n_classes) or None
     codes = _codes_of_classes(ours)
@@ -70,7 +70,7 @@ def _write(ours: Any) -> dict[str, Any]:
 
 
 def _template(ours: Any) -> Any:
-    """A tree of scikit-learn's with the parameters of the forest."""
+    """An unfitted tree of scikit-learn with the parameters of the forest."""
     task = "Classifier" if ours.kind_.n_classes else "Regressor"
     kind: Any = class_of(
         f"sklearn.tree:{'ExtraTree' if ours._splitter == 'random' else 'DecisionTree'}{task}"
@@ -79,7 +79,7 @@ def _template(ours: Any) -> Any:
 
 
 def _codes_of_classes(ours: Any) -> dict[str, Any]:
-    """What trees of a forest know: the classes as numbers, and no names of columns."""
+    """Attributes of the trees of a forest: classes as numbers, no feature names."""
     known = {
         "n_features_in_": ours.n_features_in_,
         "n_outputs_": ours.n_outputs_,

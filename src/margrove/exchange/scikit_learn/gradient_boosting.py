@@ -34,9 +34,9 @@ def boosted(
     n_categories: np.ndarray,
     training_loss: np.ndarray,
 ) -> dict[str, Any]:
-    """What both kinds of gradient boosting have; `training_loss` (rounds + 1,), NaN for unknown."""
+    """Attributes of both gradient boostings; `training_loss` (rounds + 1,), NaN if unknown."""
     kind = kind_of(n_categories)
-    n_leaves = np.array([sum(tree.n_leaves for tree in own) for own in rounds], np.int64)
+    n_leaves = np.array([sum(tree.n_leaves for tree in trees) for trees in rounds], np.int64)
     known = {
         "_loss": loss,
         "_kind": kind,
@@ -55,8 +55,8 @@ def _read(theirs: Any) -> dict[str, Any]:
     kind = kind_of(np.zeros(n_features, np.int64))
     rate = float(theirs.learning_rate)
     rounds = [
-        [rescaled(packed_tree(tree.tree_, kind), rate, 0) for tree in own]
-        for own in theirs.estimators_
+        [rescaled(packed_tree(tree.tree_, kind), rate, 0) for tree in trees]
+        for trees in theirs.estimators_
     ]
     loss = _loss_of(theirs)
     start = theirs._raw_predict_init(np.zeros((1, n_features), np.float32))[0]
@@ -78,7 +78,7 @@ def _read(theirs: Any) -> dict[str, Any]:
 
 
 def _require_constant_start(model: Any) -> None:
-    """Also of ours: `init_` says the same of every row."""
+    """Refuse models of either library whose `init_` differs from row to row."""
     init = model.init_
     is_constant = isinstance(init, (DummyClassifier, DummyRegressor)) and (
         init.strategy != "stratified"
@@ -86,8 +86,8 @@ def _require_constant_start(model: Any) -> None:
     if not is_constant and not isinstance(init, str):
         raise ConversionError(
             type(model).__name__,
-            f"it starts from init={type(init).__name__}, and scikit-learn gives that X rounded to "
-            "float32, margrove X as it is: they would answer differently",
+            f"it starts from init={type(init).__name__}, to which scikit-learn passes X rounded to "
+            "float32 and margrove X itself, so that the predictions would differ",
             "Fit it with init=None or 'zero', or fit margrove's class of that name",
         )
 
@@ -118,8 +118,8 @@ def _write(ours: Any) -> dict[str, Any]:
     }
     rate = _rate_of(ours)
     trees = np.empty((ours.n_iter_, loss.n_scores), dtype=object)
-    for t, own in enumerate(ours._rounds):
-        for k, packed in enumerate(own):
+    for t, round_trees in enumerate(ours._rounds):
+        for k, packed in enumerate(round_trees):
             arrays = unfolded(rescaled(packed, 1.0 / rate, 0), ours._kind)
             tree = template_class(**template)
             tree.tree_ = sklearn_tree(arrays, ours.n_features_in_, None, name)
@@ -141,11 +141,11 @@ def _write(ours: Any) -> dict[str, Any]:
 
 
 def require_loss_of_sklearn(ours: Any, names: tuple[str, ...]) -> None:
-    """Raise for losses that scikit-learn's class of that name does not have."""
+    """Refuse losses that scikit-learn's class of the same name does not have."""
     if ours._loss.name not in names:
         raise ConversionError(
             type(ours).__name__,
-            f"scikit-learn's class of that name has no loss {ours._loss.name!r}",
+            f"scikit-learn's class of the same name has no loss {ours._loss.name!r}",
             f"Fit it with one of {list(names)}",
         )
 
@@ -158,7 +158,7 @@ def _loss_of_sklearn(ours: Any) -> Any:
 
 
 def _rate_of(ours: Any) -> float:
-    """One for all rounds: those of ours may differ, and are in the leaves."""
+    """One learning rate for all rounds; those of margrove may differ, and are in the leaves."""
     return float(ours._rates[0]) if len(ours._rates) and ours._rates[0] > 0.0 else 1.0
 
 
@@ -166,9 +166,9 @@ def _write_settings(ours: Any) -> dict[str, Any]:
     if not hasattr(ours, "_loss"):
         return {}
     loss = ours._loss
-    own = {"loss": loss.name, "learning_rate": _rate_of(ours), "init": ours.init}
+    settings = {"loss": loss.name, "learning_rate": _rate_of(ours), "init": ours.init}
     parameter = {"huber": "alpha", "quantile": "quantile"}.get(loss.name)
-    return own if parameter is None else own | {"alpha": getattr(loss, parameter)}
+    return settings if parameter is None else settings | {"alpha": getattr(loss, parameter)}
 
 
 GRADIENT_BOOSTING = tuple(

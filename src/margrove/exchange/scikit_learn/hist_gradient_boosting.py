@@ -1,7 +1,7 @@
 """Gradient boosting on binned features.
 
-scikit-learn compares float64 numbers here, as we do. Categories are encoded by a transformer that
-puts their columns first; sets of categories are bits, in the order that ours have.
+scikit-learn compares float64 numbers here, as margrove does. Categories are encoded by a
+transformer that puts their columns first. Sets of categories are bits, in the same order in both.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _read(theirs: Any) -> dict[str, Any]:
     for column, labels in categories.items():
         n_categories[column] = len(labels)
     rounds = [
-        [_packed(predictor, column_of, n_categories) for predictor in own]
-        for own in theirs._predictors
+        [_packed(predictor, column_of, n_categories) for predictor in predictors]
+        for predictors in theirs._predictors
     ]
     start = np.array(theirs._baseline_prediction, np.float64).ravel()
     unknown = np.full(len(rounds) + 1, np.nan)
@@ -70,7 +70,7 @@ def _loss_of(theirs: Any) -> GradientLoss:
 def _columns_and_categories(
     theirs: Any, n_features: int
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """Which column of X each of the trees' features is, and the labels of the categorical ones."""
+    """The column of X of each feature of the trees, and the labels of the categorical columns."""
     if theirs.is_categorical_ is None:
         return np.arange(n_features), {}
     mask = np.asarray(theirs.is_categorical_, dtype=bool)
@@ -84,7 +84,7 @@ def _columns_and_categories(
 
 
 def _labels(found: np.ndarray) -> np.ndarray:
-    """Without what is missing, which is the last of them and has no code."""
+    """The labels without the missing value, which is the last of them and has no code."""
     if found.dtype.kind == "f":
         found = found[~np.isnan(found)]
         is_whole = bool(np.all(found == np.floor(found)) and np.all(np.abs(found) < 2**53))
@@ -125,7 +125,7 @@ def _packed(predictor: Any, column_of: np.ndarray, n_categories: np.ndarray) -> 
 def _sets(
     predictor: Any, feature: np.ndarray, is_subset: np.ndarray, n_categories: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sets of all nodes one after the other, as many words as the column has, and where."""
+    """The words of the sets of all nodes, one after the other, and where each set starts."""
     starts = np.zeros(len(feature), np.int64)
     words = [np.empty(0, np.uint32)]
     used = 0
@@ -152,7 +152,7 @@ def _write(ours: Any) -> dict[str, Any]:
         )
     known = {
         **columns_of(ours),
-        "_predictors": [[_predictor(packed, ours) for packed in own] for own in ours._rounds],
+        "_predictors": [[_predictor(packed, ours) for packed in trees] for trees in ours._rounds],
         "_baseline_prediction": ours._scores.start[None].copy(),
         "_bin_mapper": _bin_mapper(ours),
         "_preprocessor": None,
@@ -173,7 +173,7 @@ def _write(ours: Any) -> dict[str, Any]:
 
 
 def _predictor(packed: PackedTree, ours: Any) -> Any:
-    """A tree as scikit-learn predicts with it."""
+    """A tree as scikit-learn's `TreePredictor`."""
     from sklearn.ensemble._hist_gradient_boosting.common import (
         PREDICTOR_RECORD_DTYPE,
         X_BITSET_INNER_DTYPE,
@@ -195,7 +195,7 @@ def _predictor(packed: PackedTree, ours: Any) -> Any:
 
 
 def _bin_mapper(ours: Any) -> Any:
-    """All that prediction asks of it: that no column is of categories."""
+    """A bin mapper with what prediction needs: that no column is categorical."""
     from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
     mapper = _BinMapper(n_bins=ours.max_bins + 1)

@@ -13,7 +13,7 @@ __all__ = ["LINEAR_MACHINES"]
 
 
 def _weights(model: Any) -> dict[str, Any]:
-    """Dense, in float64; scikit-learn writes 0.0 for a machine without an intercept."""
+    """Weights and intercepts, dense float64; without an intercept, scikit-learn writes 0.0."""
     coef = model.coef_
     coef = np.array(coef.toarray() if sp.issparse(coef) else coef, np.float64)
     n_machines = len(coef) if coef.ndim == 2 else 1
@@ -30,7 +30,7 @@ def _classifier(model: Any) -> dict[str, Any]:
 
 
 def _read_perceptron(theirs: Any) -> dict[str, Any]:
-    """scikit-learn does not count mistakes."""
+    """Attributes of a Perceptron; scikit-learn does not count mistakes."""
     known = _classifier(theirs)
     return known | {
         "t_": float(theirs.t_),
@@ -41,7 +41,7 @@ def _read_perceptron(theirs: Any) -> dict[str, Any]:
 
 
 def _write_perceptron(ours: Any) -> dict[str, Any]:
-    """With what its partial_fit goes on from."""
+    """Attributes of a Perceptron, with the state from which `partial_fit` continues."""
     known = _classifier(ours)
     return known | {
         "t_": float(ours.t_),

@@ -1,7 +1,7 @@
-"""Support vector machines: LIBSVM's support vectors, coefficients and offsets are ours.
+"""Support vector machines: support vectors, coefficients and intercepts of LIBSVM.
 
-Of two classes, LIBSVM is positive for the first one. scikit-learn keeps its figures in private
-attributes, and turns the sign of the public ones.
+With two classes, decisions of LIBSVM are positive for the first one. scikit-learn keeps LIBSVM's
+numbers in private attributes, and changes the sign of the public ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from margrove._data import check_table
 from margrove.exceptions import ConversionError
-from margrove.exchange.scikit_learn.pairs import Pair, columns_of
+from margrove.exchange.scikit_learn.pairs import Pair, columns_of, no_settings
 from margrove.margin.kernels import (
     KERNELS,
     CallableKernel,
@@ -32,7 +32,7 @@ __all__ = ["KERNEL_MACHINES"]
 _OF_LIBSVM = ("linear", "poly", "rbf", "sigmoid")
 _TRAINING_ROWS = "_BaseLibSVM__Xfit"  # scikit-learn keeps them for functions as kernels
 _ROWS_TO_COMPARE = 50
-_ROUNDING = 1e-9  # of values of a function that is given other blocks of rows
+_ROUNDING = 1e-9  # relative difference of a function's values on other blocks of rows
 
 
 # -- from scikit-learn --
@@ -77,8 +77,8 @@ def _columns_and_vectors(theirs: Any, support: np.ndarray) -> dict[str, Any]:
         table = check_table(rows, theirs)
     except (TypeError, ValueError) as error:
         raise _unusable_function(theirs, f"X is not a table of numbers ({error})") from error
-    own = {"support_vectors_": table.X[support], "shape_fit_": table.X.shape}
-    return table.attributes | own
+    fitted = {"support_vectors_": table.X[support], "shape_fit_": table.X.shape}
+    return table.attributes | fitted
 
 
 def _kernel_of(theirs: Any) -> Kernel:
@@ -101,7 +101,7 @@ def _unusable_function(theirs: Any, problem: str) -> ConversionError:
 
 
 def _compare(theirs: Any, ours: Any) -> None:
-    """A function as a kernel is given blocks of rows here, and must not depend on the others."""
+    """Refuse a kernel function whose values for two rows depend on the other rows of a block."""
     if not isinstance(ours.kernel_, CallableKernel):
         return
     X = vars(theirs)[_TRAINING_ROWS]
@@ -136,7 +136,7 @@ def _read_classifier(theirs: Any) -> dict[str, Any]:
 
 
 def _read_nu_classifier(theirs: Any) -> dict[str, Any]:
-    """LIBSVM does not look at the weights of classes here."""
+    """Attributes of NuSVC, for which LIBSVM ignores class weights."""
     return _read_classifier(theirs) | {"class_weight_": np.ones(len(theirs.classes_))}
 
 
@@ -145,7 +145,7 @@ def _read_single(theirs: Any) -> dict[str, Any]:
 
 
 def _read_nu_regressor(theirs: Any) -> dict[str, Any]:
-    """The tube that LIBSVM has found is not among scikit-learn's attributes."""
+    """Attributes of NuSVR; scikit-learn does not have the width of the tube."""
     return _read_single(theirs) | {"epsilon_": float("nan")}
 
 
@@ -163,8 +163,8 @@ def _write(ours: Any) -> dict[str, Any]:
     if scale != 1.0 and by_function:
         raise ConversionError(
             type(ours).__name__,
-            f"its rows were scaled by {scale:g}, and its kernel has no gamma of LIBSVM's to make "
-            "up for that",
+            f"its rows were scaled by {scale:g}, and its kernel has no gamma in LIBSVM that could "
+            "account for that",
             "Scale the features, for example with StandardScaler, and fit again",
         )
     if kernel.name == "linear":
@@ -185,7 +185,7 @@ def _write(ours: Any) -> dict[str, Any]:
     }
     if "_objects" in vars(ours):
         known[_TRAINING_ROWS] = ours._objects.objects
-    elif by_function and not isinstance(kernel, Precomputed):  # of which it has all rows
+    elif by_function and not isinstance(kernel, Precomputed):  # which has all rows
         n = len(support)
         known |= {
             _TRAINING_ROWS: vectors,
@@ -214,7 +214,7 @@ def _as_libsvm_takes_it(vectors: Any) -> Any:
 
 
 def _all_entries(dual_coef: np.ndarray) -> sp.csr_matrix:
-    """Sparse, but nothing left out: LIBSVM reads the entries one after the other."""
+    """A sparse matrix with all entries: LIBSVM reads them one after the other."""
     n_rows, n = dual_coef.shape
     indptr = np.arange(n_rows + 1) * n
     return sp.csr_matrix(
@@ -223,7 +223,7 @@ def _all_entries(dual_coef: np.ndarray) -> sp.csr_matrix:
 
 
 def _signed(dual_coef: Any, intercept: np.ndarray, *, turned: bool) -> dict[str, Any]:
-    """Public figures, and LIBSVM's own; it is positive for the first of two classes."""
+    """The public attributes, and those of LIBSVM, with the opposite sign if `turned`."""
     return {
         "dual_coef_": dual_coef,
         "intercept_": intercept,
@@ -237,9 +237,9 @@ def _write_classifier(ours: Any) -> dict[str, Any]:
     if "probA_" in vars(ours):
         raise ConversionError(
             name,
-            "it was fitted with probability=True, and scikit-learn makes other probabilities of "
-            "its decisions",
-            "Fit it with probability=False, and wrap what comes back in CalibratedClassifierCV",
+            "it was fitted with probability=True, and scikit-learn computes other probabilities "
+            "from its decisions",
+            "Fit it with probability=False, and wrap the converted model in CalibratedClassifierCV",
         )
     if n_classes > 2 and ours.dual_coef_.shape[0] == n_classes:
         raise ConversionError(
@@ -265,7 +265,7 @@ def _write_one_class(ours: Any) -> dict[str, Any]:
 
 
 def _write_settings(ours: Any) -> dict[str, Any]:
-    """The kernel by its name where LIBSVM has it, else as a function, which a kernel of ours is."""
+    """The kernel by its name if LIBSVM has it, otherwise as a function, which our kernels are."""
     kernel = getattr(ours, "kernel_", None)
     if kernel is None:
         return {}
@@ -275,10 +275,11 @@ def _write_settings(ours: Any) -> dict[str, Any]:
         return {"kernel": "precomputed"}
     if not _is_of_libsvm(kernel):
         return {"kernel": kernel.function if isinstance(kernel, CallableKernel) else kernel}
-    own = {name: getattr(kernel, name) for name in ("degree", "coef0") if hasattr(kernel, name)}
+    names = [name for name in ("degree", "coef0") if hasattr(kernel, name)]
+    settings = {name: getattr(kernel, name) for name in names}
     if not isinstance(ours.kernel, str) and hasattr(kernel, "gamma"):
-        own["gamma"] = kernel.gamma
-    return own | {"kernel": kernel.name}
+        settings["gamma"] = kernel.gamma
+    return settings | {"kernel": kernel.name}
 
 
 def _pair(name: str, module: str, read: Any, write: Any, read_settings: Any) -> Pair:
@@ -297,14 +298,10 @@ def _no_class_weight(theirs: Any) -> dict[str, Any]:
     return {"class_weight": None}
 
 
-def _as_they_are(theirs: Any) -> dict[str, Any]:
-    return {}
-
-
 KERNEL_MACHINES = (
-    _pair("SVC", "svc", _read_classifier, _write_classifier, _as_they_are),
+    _pair("SVC", "svc", _read_classifier, _write_classifier, no_settings),
     _pair("NuSVC", "svc", _read_nu_classifier, _write_classifier, _no_class_weight),
-    _pair("SVR", "svr", _read_single, _write_single, _as_they_are),
-    _pair("NuSVR", "svr", _read_nu_regressor, _write_single, _as_they_are),
-    _pair("OneClassSVM", "one_class_svm", _read_one_class, _write_one_class, _as_they_are),
+    _pair("SVR", "svr", _read_single, _write_single, no_settings),
+    _pair("NuSVR", "svr", _read_nu_regressor, _write_single, no_settings),
+    _pair("OneClassSVM", "one_class_svm", _read_one_class, _write_one_class, no_settings),
 )

@@ -1,4 +1,4 @@
-"""What converting one kind of estimator takes, and the parameters that both libraries have."""
+"""How one class of estimators is converted, and the parameters that both libraries have."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["Pair", "class_of", "columns_of", "no_settings", "parameters_for"]
 
 
 def no_settings(model: Any) -> dict[str, Any]:
-    """For models whose parameters mean the same in both libraries."""
+    """No settings, for models whose parameters mean the same in both libraries."""
     return {}
 
 
 def _nothing_to_compare(theirs: Any, ours: Any) -> None:
-    """For models whose attributes say all about them."""
+    """No comparison, for models that are determined by their attributes."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A class of scikit-learn's and its counterpart.
+    """A class of scikit-learn and its counterpart in margrove.
 
     theirs, ours                    where the classes are, "module:name"
-    read, write                     the fitted attributes of the other library's class
-    read_settings, write_settings   the parameters that are not simply taken over
-    compare                         raises if the two do not answer the same
+    read, write                     the fitted attributes for our class, and for theirs
+    read_settings, write_settings   the parameters that are not simply copied
+    compare                         raises an error if the predictions of the two models differ
     """
 
     theirs: str
@@ -43,7 +43,7 @@ class Pair:
 
 
 def class_of(home: str) -> Any:
-    """The class at "module:name": scikit-learn's own, also while it is patched."""
+    """The class at "module:name": that of scikit-learn, even while it is patched."""
     name = home.partition(":")[2]
     is_public = home == f"{PUBLIC_HOMES.get(name)}:{name}"
     return original(name) if is_public else class_at(home)
@@ -53,7 +53,7 @@ def parameters_for(wanted: Any, model: Any) -> dict[str, Any]:
     """The parameters of a model that the class `wanted` has and allows."""
     known = set(wanted._get_param_names()) & set(wanted._parameter_constraints)
     given = model.get_params(deep=False).items()
-    return {name: own for name, own in given if name in known and _allows(wanted, name, own)}
+    return {name: value for name, value in given if name in known and _allows(wanted, name, value)}
 
 
 def _allows(wanted: Any, name: str, value: Any) -> bool:
@@ -66,7 +66,7 @@ def _allows(wanted: Any, name: str, value: Any) -> bool:
 
 
 def columns_of(model: Any) -> dict[str, Any]:
-    """What an estimator knows of the columns of X."""
+    """The attributes of an estimator about the columns of X."""
     known = {"n_features_in_": int(model.n_features_in_)}
     if hasattr(model, "feature_names_in_"):
         known["feature_names_in_"] = model.feature_names_in_

@@ -1,7 +1,7 @@
-"""Programs written for scikit-learn run on margrove, without a change.
+"""Lets unchanged programs for scikit-learn run on margrove.
 
-Names in scikit-learn's public packages are replaced; its own modules keep theirs, since there its
-pickles and its own ensembles would break.
+Names in scikit-learn's public packages are replaced. Its private modules keep their names, because
+its pickles and its own ensembles need them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = [
 ]
 
 _OLDEST = "1.8"
-# Modules of scikit-learn that take names from the public packages when they are first imported.
-# They are imported before anything is replaced.
-_TAKERS = ("sklearn.calibration", "sklearn.inspection")
-_DRAWINGS = ("export_graphviz", "export_text", "plot_tree")  # they look into scikit-learn's trees
+# Modules of scikit-learn that import names from the public packages. They are imported before
+# anything is replaced.
+_IMPORTERS = ("sklearn.calibration", "sklearn.inspection")
+_DRAWINGS = ("export_graphviz", "export_text", "plot_tree")  # they need trees of scikit-learn
 
-_in_place: dict[str, Any] = {}  # what stood under each replaced name
+_replaced: dict[str, Any] = {}  # the original classes of the replaced names
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Patched:
     Attributes
     ----------
     replaced : tuple of str
-        Names in scikit-learn that are margrove's now, such as "sklearn.svm.SVC".
+        Names in scikit-learn that now are classes of margrove, such as "sklearn.svm.SVC".
     bound_before : tuple of str
         Names in other modules that were imported before the patch and still are scikit-learn's.
     """
@@ -58,11 +58,11 @@ class Patched:
 
 
 def patch_sklearn(names: Iterable[str] | None = None, *, fallback: bool = True) -> None:
-    """Put margrove's estimators in place of scikit-learn's.
+    """Replace estimators of scikit-learn by those of margrove.
 
-    After this, `from sklearn.svm import SVC` is margrove's. Names that were imported before stay
-    as they are, and so do scikit-learn's own modules; `patched` lists both. What margrove refuses
-    and scikit-learn accepts is fitted by scikit-learn, with a `FallbackWarning`.
+    After this, `from sklearn.svm import SVC` imports the class of margrove. Names that were
+    imported before stay classes of scikit-learn; `patched` lists them. A fit that margrove refuses
+    and scikit-learn accepts runs in scikit-learn, with a `FallbackWarning`.
 
     Parameters
     ----------
@@ -84,55 +84,55 @@ def patch_sklearn(names: Iterable[str] | None = None, *, fallback: bool = True) 
     """
     _require_version()
     chosen = _chosen(names)
-    again = [name for name in chosen if name in _in_place]
+    again = [name for name in chosen if name in _replaced]
     if again:
         raise ValueError(
             f"{', '.join(again)} of scikit-learn is patched already. Call "
             "margrove.unpatch_sklearn() first."
         )
-    for module in (*PUBLIC_HOMES.values(), *_TAKERS):
+    for module in (*PUBLIC_HOMES.values(), *_IMPORTERS):
         importlib.import_module(module)
-    made = {name: replacement(name) for name in chosen}  # whatever fails, fails before a change
+    made = {name: replacement(name) for name in chosen}  # all errors come before the first change
     Replacement.falls_back = fallback
     for name, ours in made.items():
-        _in_place[name] = original(name)
+        _replaced[name] = original(name)
         setattr(sys.modules[PUBLIC_HOMES[name]], name, ours)
     _translate_drawings()
 
 
 def unpatch_sklearn(names: Iterable[str] | None = None) -> None:
-    """Put scikit-learn's own estimators back.
+    """Undo `patch_sklearn`.
 
     Parameters
     ----------
     names : iterable of str, optional
         Names that were patched. Default: all of them.
     """
-    chosen = list(_in_place) if names is None else _chosen(names)
-    absent = [name for name in chosen if name not in _in_place]
+    chosen = list(_replaced) if names is None else _chosen(names)
+    absent = [name for name in chosen if name not in _replaced]
     if absent:
         raise ValueError(f"{', '.join(absent)} of scikit-learn is not patched.")
     for name in chosen:
-        setattr(sys.modules[PUBLIC_HOMES[name]], name, _in_place.pop(name))
-    if not _in_place:
+        setattr(sys.modules[PUBLIC_HOMES[name]], name, _replaced.pop(name))
+    if not _replaced:
         _restore_drawings()
         Replacement.falls_back = True
 
 
 def patched() -> Patched:
-    """What `patch_sklearn` has replaced, and which names still are scikit-learn's.
+    """Which names `patch_sklearn` has replaced, and which are still classes of scikit-learn.
 
     Returns
     -------
     Patched
     """
-    replaced = tuple(f"{PUBLIC_HOMES[name]}.{name}" for name in sorted(_in_place))
+    replaced = tuple(f"{PUBLIC_HOMES[name]}.{name}" for name in sorted(_replaced))
     return Patched(replaced, tuple(sorted(_bound_before())))
 
 
 def _bound_before() -> Iterable[str]:
-    """Names in modules other than scikit-learn's and ours that hold a class that was replaced."""
-    theirs = {id(found) for found in _in_place.values()}
+    """Names of replaced classes in modules that belong to neither scikit-learn nor margrove."""
+    theirs = {id(found) for found in _replaced.values()}
     for module_name, module in list(sys.modules.items()):
         if module is None or module_name.partition(".")[0] in ("sklearn", "margrove"):
             continue
@@ -162,11 +162,11 @@ def _chosen(names: Iterable[str] | None) -> list[str]:
     return chosen
 
 
-# -- drawings of trees --
+# -- functions that draw trees --
 
 
 def _translate_drawings() -> None:
-    """Let scikit-learn's drawings of trees take ours as well."""
+    """Let the functions of scikit-learn that draw trees accept trees of margrove."""
     tree = sys.modules["sklearn.tree"]
     for name in _DRAWINGS:
         function = getattr(tree, name)
@@ -198,10 +198,10 @@ def _translated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def load_ipython_extension(ipython: Any) -> None:
     """`%load_ext margrove` patches scikit-learn, unless it is patched already."""
-    if not _in_place:
+    if not _replaced:
         patch_sklearn()
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """`%unload_ext margrove` puts scikit-learn's own estimators back."""
+    """`%unload_ext margrove` undoes the patch."""
     unpatch_sklearn()

@@ -1,7 +1,7 @@
 """`from_sklearn` and `to_sklearn`: a closed table of pairs of classes, looked up by exact type.
 
-The pairs stand in the files of their families; adding one is adding an entry there. A class that
-is derived from one of them is refused: its own code could not be taken over.
+The pairs are in the files of their families; a new one is a new entry there. Derived classes are
+refused, because their code cannot be converted.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def _pairs() -> tuple[Pair, ...]:
 
 
 def from_sklearn(fitted: Any) -> Any:
-    """A fitted estimator of scikit-learn's as a fitted estimator of margrove.
+    """Convert a fitted estimator of scikit-learn to one of margrove.
 
     It predicts the same: equal labels, and values, decisions and probabilities up to rounding.
     scikit-learn's trees compare X rounded to float32; thresholds are moved so that every float64
-    value takes the branch that its rounded value took. Parameters that margrove has too are taken
-    over, so that another fit solves the same problem.
+    value takes the branch of its rounded value. Parameters that margrove has, too, are copied, so
+    that another fit solves the same problem.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def from_sklearn(fitted: Any) -> Any:
     Returns
     -------
     estimator of margrove
-        Of the same name; an ExtraTree becomes a decision tree. What only the training data tell,
-        such as the losses of each round, is NaN.
+        Of the same name; an ExtraTree becomes a decision tree. Values that need the training data,
+        such as the losses of each round, are NaN.
 
     Raises
     ------
     ConversionError
-        If there is something in the model that margrove does not have. It says what, and what to
-        do instead.
+        If the model has something that margrove does not have. The error says what, and what to do
+        instead.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def from_sklearn(fitted: Any) -> Any:
 
 
 def to_sklearn(model: Any) -> Any:
-    """A fitted estimator of margrove as scikit-learn's; see `Estimator.to_sklearn`."""
+    """Convert a fitted estimator of margrove to scikit-learn; see `Estimator.to_sklearn`."""
     model = model.to_local() if hasattr(type(model), "to_local") else model
     pair = _pair_with(ours=model)
     if pair is None:
@@ -96,7 +96,7 @@ def to_sklearn(model: Any) -> Any:
 
 
 def unfitted_from_sklearn(theirs: Any) -> Any:
-    """An estimator with the same parameters; any that has no counterpart as it is."""
+    """An estimator of margrove with the same parameters; a clone if there is no counterpart."""
     pair = _pair_with(theirs=theirs)
     if pair is None:
         return clone(theirs)
@@ -105,7 +105,7 @@ def unfitted_from_sklearn(theirs: Any) -> Any:
 
 
 def unfitted_to_sklearn(ours: Any) -> Any:
-    """An estimator of scikit-learn with the same parameters."""
+    """An estimator of scikit-learn with the same parameters; a clone if there is none."""
     pair = _pair_with(ours=ours)
     if pair is None:
         return clone(ours)
@@ -114,7 +114,7 @@ def unfitted_to_sklearn(ours: Any) -> Any:
 
 
 def _pair_with(theirs: Any = None, ours: Any = None) -> Pair | None:
-    """The first pair with the class of this estimator; only classes of its name are imported."""
+    """The pair with the class of an estimator; only classes of the same name are imported."""
     kind = getattr(type(ours), "_ours", type(ours)) if theirs is None else type(theirs)
     for pair in _pairs():
         home = pair.ours if theirs is None else pair.theirs
@@ -135,10 +135,10 @@ def _why_not_from(given: Any) -> tuple[str, str]:
     if hasattr(given, "steps"):
         return (
             "it is a pipeline",
-            "Convert its last step, from_sklearn(model[-1]), and put it behind the other steps",
+            "Convert its last step, from_sklearn(model[-1]), and put it after the other steps",
         )
     if hasattr(given, "best_estimator_"):
-        return "it is a search", "Convert what it has found: from_sklearn(model.best_estimator_)"
+        return "it is a search", "Convert its result: from_sklearn(model.best_estimator_)"
     return "margrove has no such class", (
         f"from_sklearn takes {_names()}, and no classes derived from them"
     )
@@ -146,7 +146,7 @@ def _why_not_from(given: Any) -> tuple[str, str]:
 
 def _why_not_to(model: Any) -> tuple[str, str]:
     if hasattr(model, "best_estimator_"):
-        return "it is a search", "Convert what it has found: model.best_estimator_.to_sklearn()"
+        return "it is a search", "Convert its result: model.best_estimator_.to_sklearn()"
     return "scikit-learn has no such class", (
         "Use the model as it is: it has scikit-learn's methods, and works in its pipelines and "
         f"searches. Models that can be converted are {_names()}"

@@ -1,12 +1,13 @@
-"""The classes that stand in for scikit-learn's while it is patched.
+"""The classes that replace those of scikit-learn while it is patched.
 
-A replacement is our estimator under scikit-learn's name. It differs in two ways: what we refuse
-and scikit-learn accepts is fitted by scikit-learn's class, with a warning that says why, and every
-fit is counted. `isinstance(model, sklearn.svm.SVC)` holds for replacements, for our own class and
-for scikit-learn's, so that models that were loaded or made before still pass such checks.
+A replacement is an estimator of margrove under scikit-learn's name. It differs in two ways. A fit
+that margrove refuses and scikit-learn accepts runs in scikit-learn's class, with a warning that
+says why; and every fit is counted. `isinstance(model, sklearn.svm.SVC)` is true for replacements,
+for the class of margrove and for that of scikit-learn, so that models that were loaded or made
+earlier still pass such checks.
 
-Classes are made when they are first asked for, as attributes of this module: that is where pickles
-look for them, in processes that have patched nothing, too.
+Classes are made on first use, as attributes of this module, where pickles look for them, also in
+processes in which nothing is patched.
 """
 
 from __future__ import annotations
@@ -59,10 +60,10 @@ def fit_counts() -> list[FitCount]:
 
 
 def original(name: str) -> type:
-    """scikit-learn's class, whatever has been put in its place."""
+    """The class of scikit-learn, even if it has been replaced."""
     if name not in _ORIGINALS:
         found = getattr(importlib.import_module(PUBLIC_HOMES[name]), name)
-        if isinstance(found, Replacement):  # somebody has assigned it by hand
+        if isinstance(found, Replacement):  # the user has assigned it directly
             found = found._original
         _ORIGINALS[name] = found
     return _ORIGINALS[name]
@@ -73,7 +74,7 @@ class Replacement(type):
 
     _ours: type
     _original: type
-    falls_back = True  # where it does not, our refusal is raised
+    falls_back = True  # otherwise the error of margrove is raised
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return super().__instancecheck__(instance) or isinstance(
@@ -88,7 +89,7 @@ class Replacement(type):
 
 @functools.cache
 def replacement(name: str) -> Any:
-    """Our class under scikit-learn's name."""
+    """The class of margrove under scikit-learn's name."""
     import margrove
 
     ours = getattr(margrove, name)
@@ -98,7 +99,7 @@ def replacement(name: str) -> Any:
         start = time.perf_counter()
         try:
             ours.fit(self, *args, **more)
-        except MalformedSparseError:  # scikit-learn would read beyond its arrays
+        except MalformedSparseError:  # scikit-learn would read outside its arrays
             raise
         except (TypeError, ValueError, NotImplementedError) as refusal:
             if not _may_fall_back(self):
@@ -114,12 +115,12 @@ def replacement(name: str) -> Any:
 
 
 def _may_fall_back(model: Any) -> bool:
-    """Classes that users have derived have methods that scikit-learn's own class lacks."""
+    """Whether scikit-learn may fit: it may not fit derived classes, whose methods it lacks."""
     return Replacement.falls_back and "_original" in vars(type(model))
 
 
 def _fit_theirs(model: Any, refusal: Exception, *args: Any, **more: Any) -> None:
-    """Let scikit-learn's class fit, and make the model one of its; else raise our refusal."""
+    """Fit with scikit-learn, and turn the model into its class; otherwise raise the refusal."""
     theirs = _counterpart(model)
     try:
         theirs.fit(*args, **more)
@@ -129,14 +130,14 @@ def _fit_theirs(model: Any, refusal: Exception, *args: Any, **more: Any) -> None
     model.__class__ = type(theirs)
     model.__dict__ = vars(theirs)
     warnings.warn(
-        f"This fit of {name} ran in scikit-learn, since margrove does not take it: {refusal}",
+        f"This fit of {name} ran in scikit-learn, because margrove refused it: {refusal}",
         FallbackWarning,
         stacklevel=4,
     )
 
 
 def _counterpart(model: Any) -> Any:
-    """scikit-learn's estimator of the same parameters; what was left at our default is at its."""
+    """scikit-learn's estimator with the parameters that differ from margrove's defaults."""
     theirs = type(model)._original
     given = model.get_params(deep=False)
     defaults = type(model)().get_params(deep=False)

@@ -1,8 +1,8 @@
-"""Decision trees: scikit-learn's nodes as ours, and back.
+"""Decision trees: nodes and thresholds of scikit-learn as those of margrove, and back.
 
-scikit-learn rounds X to float32 before it compares. On the way here thresholds are moved to where
-float64 values are parted alike; on the way back they stay, and the model that comes out agrees
-wherever X holds float32 numbers.
+scikit-learn rounds X to float32 before it compares. From scikit-learn, thresholds are moved so that
+they split float64 values in the same way. To scikit-learn, thresholds stay as they are, and the
+converted model agrees wherever X contains float32 numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from margrove.exceptions import ConversionError
-from margrove.exchange.scikit_learn.float32_thresholds import float64_thresholds
 from margrove.exchange.scikit_learn.pairs import Pair, columns_of
 from margrove.grove import CRITERIA
 from margrove.grove.export import own_sklearn_tree
@@ -32,6 +31,7 @@ from margrove.grove.serve import (
 __all__ = [
     "TREES",
     "classes_of",
+    "float64_thresholds",
     "kind_of_trees",
     "nodes_as_arrays",
     "packed_tree",
@@ -40,7 +40,37 @@ __all__ = [
 ]
 
 
+_FLOAT32_END = 2.0**128  # the number after the largest float32
+
+
 # -- from scikit-learn --
+
+
+def float64_thresholds(thresholds: np.ndarray) -> np.ndarray:
+    """float64 (n,): for each t the largest x with float32(x) <= t; NaN stays.
+
+    scikit-learn's trees send x to the left if float32(x) <= t. Let f be the largest float32 number
+    that is at most t, and g the next one. x is rounded to f or below up to the midpoint m of f and
+    g; m itself, which float64 can represent, goes to the one of the two whose last bit is 0. So
+
+        float32(x) <= t     means     x <= m              if f is even
+                                      x <= m - one ulp    if f is odd
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        below = thresholds.astype(np.float32)
+        infinity = np.float32(np.inf)
+        is_above = below.astype(np.float64) > thresholds
+        below = np.where(is_above, np.nextafter(below, -infinity), below)
+        above = np.nextafter(below, infinity)
+        midpoint = 0.5 * (_finite_float64(below) + _finite_float64(above))
+    is_even = below.view(np.uint32) & 1 == 0
+    moved = np.where(is_even, midpoint, np.nextafter(midpoint, -np.inf))
+    return np.where(below == infinity, np.inf, moved)
+
+
+def _finite_float64(values: np.ndarray) -> np.ndarray:
+    """float64, with infinity as the number that would follow the largest float32."""
+    return np.clip(values.astype(np.float64), -_FLOAT32_END, _FLOAT32_END)
 
 
 def nodes_as_arrays(
@@ -61,21 +91,21 @@ def nodes_as_arrays(
     set_size: np.ndarray | None = None,
     words: np.ndarray | None = None,
 ) -> TreeArrays:
-    """Nodes in any order, as ours in preorder; `left` and `right` are the children, -1 for leaves.
+    """`TreeArrays` of nodes in any order; `left` and `right` are the children, -1 for leaves.
 
-    Without `decrease`, it is what the impurities tell.
+    Without `decrease`, it is computed from the impurities.
     """
     n = len(left)
     inner = left >= 0
     order, parent = _in_preorder(left, right)
     number = np.empty(n, np.int64)
     number[order] = np.arange(n)
-    own = inner[order]
-    children = np.stack([left[order][own], right[order][own]], axis=1)
-    n_children = np.where(own, 2, 0).astype(np.int32)
+    is_split = inner[order]
+    children = np.stack([left[order][is_split], right[order][is_split]], axis=1)
+    n_children = np.where(is_split, 2, 0).astype(np.int32)
     if decrease is None:
-        lost = weight * impurity
-        decrease = lost - np.where(inner, lost[left] + lost[right], lost)
+        weighted = weight * impurity
+        decrease = weighted - np.where(inner, weighted[left] + weighted[right], weighted)
     subset = np.zeros(n, dtype=bool) if is_subset is None else inner & is_subset
     nothing = np.zeros(n, np.int64)
     return TreeArrays(
@@ -103,7 +133,7 @@ def nodes_as_arrays(
 def _in_preorder(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The nodes in preorder, and the parent of each in the new numbers.
 
-    Siblings are given numbers side by side first, which `preorder` wants.
+    Siblings get consecutive numbers first, which `preorder` needs.
     """
     inner = np.flatnonzero(left >= 0)
     first = 1 + 2 * np.arange(len(inner))
@@ -118,7 +148,7 @@ def _in_preorder(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def tree_arrays(tree: Any, n_classes: list[int] | None) -> TreeArrays:
-    """Of a `tree_` of scikit-learn's; n_classes of each output, None for numbers."""
+    """`TreeArrays` of a `tree_` of scikit-learn; n_classes of each output, None for regression."""
     sizes = n_classes or [1] * tree.n_outputs
     value = np.concatenate([tree.value[:, o, :size] for o, size in enumerate(sizes)], axis=1)
     arrays = nodes_as_arrays(
@@ -138,14 +168,14 @@ def tree_arrays(tree: Any, n_classes: list[int] | None) -> TreeArrays:
 
 
 def classes_of(theirs: Any) -> dict[str, Any]:
-    """The classes of each output; nothing for numbers."""
+    """The attributes classes_ and n_classes_; none for regression."""
     if not hasattr(theirs, "classes_"):
         return {}
     if theirs.n_outputs_ == 1:
         return {"classes_": theirs.classes_, "n_classes_": np.intp(len(theirs.classes_))}
     return {
         "classes_": list(theirs.classes_),
-        "n_classes_": [len(own) for own in theirs.classes_],
+        "n_classes_": [len(classes) for classes in theirs.classes_],
     }
 
 
@@ -167,7 +197,7 @@ def _read(theirs: Any) -> dict[str, Any]:
 
 
 def kind_of_trees(theirs: Any, n_features: int) -> Kind:
-    """What the trees of an ensemble have in common; `theirs` is the ensemble, or one of them."""
+    """The `Kind` of the trees of an ensemble; `theirs` is the ensemble, or one of its trees."""
     counts = _counts(theirs)
     usual = "squared_error" if counts is None else "gini"
     criterion = CRITERIA[theirs.criterion if theirs.criterion in CRITERIA else usual].code
@@ -176,7 +206,7 @@ def kind_of_trees(theirs: Any, n_features: int) -> Kind:
 
 
 def packed_tree(tree: Any, kind: Kind) -> PackedTree:
-    """A `tree_` of scikit-learn's as forests and boosting keep it."""
+    """A `tree_` of scikit-learn as a `PackedTree` of forests and boosting."""
     arrays = tree_arrays(tree, list(kind.n_classes) or None)
     packed = packed_of(arrays, kind)
     if not kind.n_classes:
@@ -190,10 +220,10 @@ def packed_tree(tree: Any, kind: Kind) -> PackedTree:
 
 
 def _sums_with(shares: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The sums of the classes in each leaf, (leaves, classes), that have just these shares.
+    """The sums of the classes in each leaf, (leaves, classes), that give these shares.
 
-    Whole numbers give every bit back. Others do but for rounding, which must not make a tie of two
-    shares that differ: a power of two in place of the weight rounds nothing.
+    Whole numbers give exactly these shares. Others may differ by rounding, which must not turn two
+    different shares into a tie: a power of two in place of the weight avoids any rounding.
     """
     sums = shares * weight[:, None]
     whole = np.rint(sums)
@@ -209,12 +239,12 @@ def _sums_with(shares: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def sklearn_tree(arrays: TreeArrays, n_features: int, counts: list[int] | None, name: str) -> Any:
-    """A `tree_` of scikit-learn's; `name` is the model's, for errors."""
+    """A `tree_` of scikit-learn; `name` is that of the model, for errors."""
     if not arrays.is_binary or np.any(arrays.kind > THRESHOLD):
         raise ConversionError(
             name,
             "it has splits by categories, into several branches or by several features, and "
-            "scikit-learn's trees ask for thresholds only",
+            "scikit-learn's trees have only splits at thresholds",
             "Encode the categories as numbers, with split='binary' and splitter='best', and fit "
             "again",
         )

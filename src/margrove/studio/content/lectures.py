@@ -2,12 +2,11 @@
 
 answer_impurity    criteria of the library over the share of one of two classes
 answer_bootstrap   `margrove.bootstrap` of a list of numbers
-LECTURE_TABLES     categories instead of coordinates: tennis, and the restaurant
+LECTURE_TABLES     two tables of categories: tennis, and the restaurant
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,12 @@ import numpy as np
 from margrove.datasets import load_play_tennis, load_restaurant
 from margrove.ensemble.bootstrap import BootstrapResult, bootstrap
 from margrove.grove import CRITERIA, DecisionTreeClassifier
-from margrove.studio.content.scenes import StudioError
+from margrove.studio.content.checks import (
+    LARGEST_SEED,
+    StudioError,
+    checked_number,
+    checked_whole,
+)
 from margrove.teaching.facts import bootstrap_histogram
 
 __all__ = [
@@ -36,7 +40,6 @@ _POINTS = 201  # of each curve
 _MOST_VALUES = 10_000
 _MOST_RESAMPLES = 20_000
 _LARGEST = 1e15  # squares and sums of such numbers are still numbers
-_LARGEST_SEED = 2**32 - 1
 
 STATISTICS: dict[str, Callable[..., Any]] = {"median": np.median, "mean": np.mean}
 
@@ -64,18 +67,18 @@ class LectureTable:
         return tuple(np.unique(self.target).tolist())
 
     def estimator(self, parameters: Any = None) -> DecisionTreeClassifier:
-        """A tree, not grown: by default ID3's, with a branch for each value."""
+        """An unfitted tree: by default that of ID3, with a branch for each value."""
         given = {"criterion": "entropy", "split": "multiway"} | _tree_parameters(parameters)
         return DecisionTreeClassifier(**given)
 
     def fitted(self, parameters: Any = None) -> DecisionTreeClassifier:
-        """The tree, grown, with the names of the columns; no package for frames is needed."""
+        """The fitted tree, with the names of the columns."""
         tree = self.estimator(parameters).fit(self.rows, self.target)
         tree.feature_names_in_ = np.array(self.columns, dtype=object)
         return tree
 
     def as_dict(self) -> dict[str, Any]:
-        """`table` of the protocol's Tree."""
+        """The field `table` of the protocol's Tree."""
         return {
             "columns": list(self.columns),
             "rows": self.rows.tolist(),
@@ -114,14 +117,14 @@ def lecture_table(name: Any) -> LectureTable:
 
 
 _CHOICES: dict[str, Callable[[], list[Any]]] = {
-    "criterion": lambda: [name for name, one in CRITERIA.items() if one.for_classes],
+    "criterion": lambda: [name for name, criterion in CRITERIA.items() if criterion.for_classes],
     "split": lambda: ["multiway", "binary"],
 }
 _COUNTS = {"max_depth": 1, "min_samples_split": 2, "min_samples_leaf": 1, "max_leaf_nodes": 2}
 
 
 def _tree_parameters(given: Any) -> dict[str, Any]:
-    """Those of a tree of categories that may be chosen on the page."""
+    """The checked parameters of a tree on a lecture's table, as the page sends them."""
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -138,12 +141,7 @@ def _tree_parameter(name: Any, value: Any) -> Any:
     if name in _COUNTS:
         if value is None and name in ("max_depth", "max_leaf_nodes"):
             return None
-        least = _COUNTS[name]
-        if not _is_whole(value) or not least <= value <= 1000:
-            raise StudioError(
-                f"{name} must be a whole number from {least} to 1000. Got {value!a:.60}."
-            )
-        return int(value)
+        return checked_whole(value, name, _COUNTS[name], 1000)
     known = [*_CHOICES, *_COUNTS]
     raise StudioError(
         f"A tree of a lecture's table has the parameters {', '.join(known)}. Got {name!a:.60}."
@@ -160,7 +158,7 @@ def impurities_at(share: float) -> dict[str, float]:
 
 
 def _impurities() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """By name; names of the same function count once."""
+    """The functions by name; one that has two names is listed once."""
     found: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
     for name, criterion in CRITERIA.items():
         if criterion.of_shares is not None and criterion.of_shares not in found.values():
@@ -170,7 +168,7 @@ def _impurities() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
 
 def answer_impurity(request: dict[str, Any], job: Any = None) -> dict[str, Any]:
     """Answer to "impurity": a curve for each criterion, and its value at `share`."""
-    share = _number(request.get("share"), "share", 0.0, 1.0)
+    share = checked_number(request.get("share"), "share", 0.0, 1.0)
     shares = np.linspace(0.0, 1.0, _POINTS)
     both = np.stack([shares, 1.0 - shares], axis=1)
     at = impurities_at(share)
@@ -191,9 +189,9 @@ def answer_impurity(request: dict[str, Any], job: Any = None) -> dict[str, Any]:
 
 
 def bootstrapped(values: Any, statistic: str, resamples: int, seed: int) -> BootstrapResult:
-    """`margrove.bootstrap` with the interval that can be read off a histogram."""
+    """`margrove.bootstrap` with percentile intervals, which a histogram of resamples shows."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that all resamples are alike can be seen
+        warnings.simplefilter("ignore")  # the histogram shows that all resamples are equal
         return bootstrap(
             np.asarray(values, dtype=np.float64),
             STATISTICS[statistic],
@@ -210,8 +208,8 @@ def answer_bootstrap(request: dict[str, Any], job: Any = None) -> dict[str, Any]
     statistic = request.get("statistic")
     if not isinstance(statistic, str) or statistic not in STATISTICS:
         raise StudioError(f"statistic must be median or mean. Got {statistic!a:.60}.")
-    resamples = _whole(request.get("resamples"), "resamples", 2, _MOST_RESAMPLES)
-    seed = _whole(request.get("seed"), "seed", 0, _LARGEST_SEED)
+    resamples = checked_whole(request.get("resamples"), "resamples", 2, _MOST_RESAMPLES)
+    seed = checked_whole(request.get("seed"), "seed", 0, LARGEST_SEED)
     found = bootstrapped(values, statistic, resamples, seed)
     histogram = bootstrap_histogram(found, bins=_bins(found.resamples))
     return {
@@ -225,32 +223,8 @@ def answer_bootstrap(request: dict[str, Any], job: Any = None) -> dict[str, Any]
 
 
 def _bins(resamples: np.ndarray) -> int:
-    """A bar for each value where there are few, else as many as can be told apart."""
+    """The number of bars: one for each distinct value, but 5 to 40."""
     return max(5, min(40, len(np.unique(resamples))))
-
-
-# -- checks --------------------------------------------------------------------------------------
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _whole(value: Any, name: str, least: int, most: int) -> int:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not _is_whole(value) or not least <= value <= most:
-        raise StudioError(
-            f"{name} must be a whole number from {least} to {most}. Got {value!a:.60}."
-        )
-    return int(value)
-
-
-def _number(value: Any, name: str, least: float, most: float) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:
-        raise StudioError(f"{name} must be a number from {least:g} to {most:g}. Got {value!a:.60}.")
-    return float(value)
 
 
 def _numbers(values: Any) -> np.ndarray:
@@ -259,6 +233,4 @@ def _numbers(values: Any) -> np.ndarray:
             f"values must be a list of 2 to {_MOST_VALUES} numbers. Got "
             f"{f'{len(values)} of them' if isinstance(values, list) else type(values).__name__}."
         )
-    checked = [_number(value, "values", -_LARGEST, _LARGEST) for value in values]
-    assert all(math.isfinite(value) for value in checked)
-    return np.array(checked)
+    return np.array([checked_number(value, "values", -_LARGEST, _LARGEST) for value in values])

@@ -1,4 +1,4 @@
-"""Presets: sets of points to start from, of the lectures or generated."""
+"""Presets: sets of points to start from, generated or taken from the lectures."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from typing import Any, Literal
 import numpy as np
 
 from margrove import datasets
-from margrove.studio.content.scenes import MAX_POINTS, StudioError, View
+from margrove.studio.content.checks import (
+    LARGEST_SEED,
+    StudioError,
+    brief,
+    checked_number,
+    checked_whole,
+)
+from margrove.studio.content.scenes import MAX_POINTS, View
 
 __all__ = ["PRESETS", "Points", "Preset", "points_of", "view_of"]
 
 _MARGIN = 0.12  # beside the points, as a share of their range
 _MOST_NOISE = 5.0
-_LARGEST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """X, y and their names; `classes` is empty for numbers."""
+    """X, y and their names; `classes` is empty for regression."""
 
     x: np.ndarray
     y: np.ndarray
@@ -75,21 +81,23 @@ def points_of(preset: Any, *, size: Any, noise: Any, seed: Any) -> dict[str, Any
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0])
     """
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise StudioError(f"There is no set of points {ascii(preset)[:60]}. There are "
-                          f"{', '.join(PRESETS)}.")  # fmt: skip
+        raise StudioError(
+            f"There is no set of points {brief(preset)}. There are {', '.join(PRESETS)}."
+        )
     chosen = PRESETS[preset]
-    n = int(_within(size, "size", 1, MAX_POINTS, whole=True))
-    amount = _within(noise, "noise", 0.0, _MOST_NOISE)
-    seed_number = int(_within(seed, "seed", 0, _LARGEST_SEED, whole=True))
+    arguments = (
+        checked_whole(size, "size", 1, MAX_POINTS),
+        checked_number(noise, "noise", 0.0, _MOST_NOISE),
+        checked_whole(seed, "seed", 0, LARGEST_SEED),
+    )
     try:
-        points = chosen.draw(n, amount, seed_number)
+        points = chosen.draw(*arguments)
     except ValueError as error:
         raise StudioError(str(error)) from None
-    codes = points.y.tolist()
     return {
         "task": chosen.task,
         "x": points.x.tolist(),
-        "y": codes,
+        "y": points.y.tolist(),
         "view": view_of(points.x, points.y if chosen.task == "regression" else None).as_dict(),
         "features": list(points.features),
         "target": points.target,
@@ -111,16 +119,6 @@ def _range(values: np.ndarray) -> tuple[float, float]:
     if margin <= 1e-9 * max(abs(low), abs(high)):
         margin = 0.5 * abs(low) or 1.0
     return low - margin, high + margin
-
-
-def _within(given: Any, name: str, low: float, high: float, *, whole: bool = False) -> float:
-    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not is_number or not low <= given <= high or (whole and given != int(given)):
-        what = "a whole number" if whole else "a number"
-        raise StudioError(
-            f"{name} must be {what} from {low:g} to {high:g}. Got {ascii(given)[:60]}."
-        )
-    return float(given)
 
 
 # -- two classes and more --------------------------------------------------------------------------
@@ -147,7 +145,7 @@ def _separable(n: int, noise: float, seed: int) -> Points:
 
 
 def _gaussians(n: int, noise: float, seed: int) -> Points:
-    """Noise is the standard deviation of the clouds."""
+    """Two normal distributions; noise is their standard deviation."""
     shape = np.eye(2) * max(noise, 1e-3) ** 2
     found = datasets.make_gaussians(
         max(n, 2), means=((-1.0, -0.5), (1.0, 0.5)), covariances=(shape, shape), random_state=seed
@@ -207,7 +205,7 @@ def _petals(n: int, noise: float, seed: int) -> Points:
     return _iris_like(datasets.load_iris(), (2, 3))
 
 
-# -- numbers of one feature ------------------------------------------------------------------------
+# -- regression with one feature -------------------------------------------------------------------
 
 
 def _numbers(x: np.ndarray, y: np.ndarray, noise: float, rng: np.random.Generator) -> Points:
@@ -250,7 +248,7 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             name="separable_clouds", title="Two clouds", size=40, draw=_separable,
-            summary="A line separates them; without noise the widest margin is 3.",
+            summary="A line separates them. Without noise the widest margin is 3.",
         ),
         Preset(
             name="gaussians", title="Overlapping clouds", size=200, noise=0.8, draw=_gaussians,
@@ -262,7 +260,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             name="circles", title="Circles", noise=0.1, draw=_circles,
-            summary="One class around the other: no line will do, squares of the features will.",
+            summary="One class around the other: no line separates them, a circle does.",
         ),
         Preset(
             name="xor", title="Exclusive or", noise=0.15, draw=_xor,
@@ -270,7 +268,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             name="spirals", title="Spirals", size=300, noise=0.05, draw=_spirals,
-            summary="Two classes around each other: a narrow kernel, or many trees.",
+            summary="Two classes wound around each other: for a narrow kernel, or many trees.",
         ),
         Preset(
             name="narrow_in_wide", title="Narrow in wide", size=300, noise=0.8, draw=_unequal,
@@ -282,7 +280,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             name="boosting_points", title="Ten points of the lecture", size=10, is_drawn=False,
-            draw=_boosting_points, summary="Three stumps of AdaBoost make no mistake together.",
+            draw=_boosting_points, summary="Three stumps of AdaBoost together make no mistake.",
         ),
         Preset(
             name="iris_ratios", title="Irises by ratios", size=150, is_drawn=False,
@@ -302,7 +300,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             name="outliers", title="A line with outliers", task="regression", size=60, noise=0.15,
-            draw=_outliers, summary="Some points are far above it.",
+            draw=_outliers, summary="Some points are far above the line.",
         ),
         Preset(
             name="widening", title="A widening line", task="regression", size=120, noise=0.4,

@@ -1,7 +1,7 @@
 """A scene as a Python script that does the same with margrove alone.
 
-Whatever the user named is in it as a literal with ASCII characters only, never as code and never
-in a comment.
+Names that the user has given are in it as literals with ASCII characters only, never as code and
+never in a comment.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if is_test.any():
     print(f"test error: {{error_of(is_test):.6f}}")
 '''
 _CLASS_ERROR = '''\
-    """The share of points whose class is not what the model says."""
+    """The share of points that are misclassified."""
     return np.mean(model.predict(X[rows]) != y[rows])'''
 _NUMBER_ERROR = '''\
     """The root of the mean squared error."""
@@ -95,12 +95,12 @@ def python_of(scene: Scene) -> str:
 
 def _call(scene: Scene) -> str:
     asked = scene.offered.arguments(scene.parameters, scene.seed)
-    parts = []
+    arguments = []
     if asked.member is not None:
-        inside = ", ".join(f"{name}={_literal(value)}" for name, value in asked.of_member.items())
-        parts.append(f"margrove.{asked.member}({inside})")
-    parts += [f"{name}={_literal(value)}" for name, value in asked.own.items()]
-    lines = "".join(f"    {part},\n" for part in parts)
+        inner = ", ".join(f"{name}={_literal(value)}" for name, value in asked.of_member.items())
+        arguments.append(f"margrove.{asked.member}({inner})")
+    arguments += [f"{name}={_literal(value)}" for name, value in asked.of_estimator.items()]
+    lines = "".join(f"    {argument},\n" for argument in arguments)
     return f"{asked.estimator}(\n{lines})"
 
 

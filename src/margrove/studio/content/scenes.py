@@ -9,6 +9,13 @@ from typing import Any
 import numpy as np
 
 from margrove.select.learners import Value
+from margrove.studio.content.checks import (
+    LARGEST_SEED,
+    StudioError,
+    brief,
+    checked_number,
+    checked_whole,
+)
 from margrove.studio.learners import LEARNERS, Offer, Task
 
 __all__ = ["MAX_CLASSES", "MAX_POINTS", "Scene", "StudioError", "View", "scene_from"]
@@ -17,16 +24,11 @@ MAX_POINTS = 20_000
 MAX_CLASSES = 4
 _LARGEST = 1e9  # of coordinates
 _LONGEST_NAME = 200
-_LARGEST_SEED = 2**32 - 1
 _FEW_POINTS = 500  # threads would take longer
 _KEYS = (
     "version", "task", "x", "y", "testShare", "seed", "view", "features", "target", "classes",
     "learner", "parameters",
 )  # fmt: skip
-
-
-class StudioError(ValueError):
-    """An error that the user of the page can correct; its text is shown there."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """All that a picture depends on.
+    """Points, a view and a learner: all that a picture depends on.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ class Scene:
         The second is unused in regression.
     target : str
     classes : tuple of str
-        A name for each class that y has, perhaps for more; () in regression.
+        A name for each class of y, or for more classes; () in regression.
     learner : str
         A key of LEARNERS.
     parameters : dict
@@ -118,7 +120,7 @@ class Scene:
     def estimator(self) -> Any:
         """A new estimator with the parameters of the scene; threads do not change its result."""
         n_jobs = 1 if len(self.y) <= _FEW_POINTS else None
-        return self.offered.made(self.parameters, self.seed, n_jobs=n_jobs)
+        return self.offered.new_estimator(self.parameters, self.seed, n_jobs=n_jobs)
 
     def with_learner(self, learner: str, parameters: dict[str, Any] | None = None) -> Scene:
         """The same points for another learner, or for other parameters."""
@@ -174,7 +176,7 @@ def scene_from(given: Any) -> Scene:
     _check_keys(given)
     task = given["task"]
     if task not in ("classification", "regression"):
-        raise StudioError(f"task must be classification or regression. Got {_brief(task)}.")
+        raise StudioError(f"task must be classification or regression. Got {brief(task)}.")
     x = _coordinates(given["x"], 2 if task == "classification" else 1)
     y = _classes_of(given["y"], len(x)) if task == "classification" else _values(given["y"], len(x))
     learner = _learner(given["learner"], task)
@@ -182,8 +184,8 @@ def scene_from(given: Any) -> Scene:
         task=task,
         x=x,
         y=y,
-        test_share=_number(given["testShare"], "testShare", 0.0, 0.5),
-        seed=_seed(given["seed"]),
+        test_share=checked_number(given["testShare"], "testShare", 0.0, 0.5),
+        seed=checked_whole(given["seed"], "seed", 0, LARGEST_SEED),
         view=_view(given["view"]),
         features=_features(given["features"]),
         target=_name(given["target"], "target"),
@@ -198,7 +200,7 @@ def _check_keys(given: dict[Any, Any]) -> None:
     missing = [key for key in _KEYS if key not in given]
     if unknown:
         raise StudioError(
-            f"A scene has no {_brief(unknown[0])}. It has {', '.join(_KEYS)}. Was it saved by a "
+            f"A scene has no {brief(unknown[0])}. It has {', '.join(_KEYS)}. Was it saved by a "
             "newer version?"
         )
     if missing:
@@ -206,7 +208,7 @@ def _check_keys(given: dict[Any, Any]) -> None:
     version = given["version"]
     if isinstance(version, bool) or version != 1:
         raise StudioError(
-            f"This scene has version {_brief(version)}, and this studio reads version 1."
+            f"This scene has version {brief(version)}, and this studio reads version 1."
         )
 
 
@@ -259,25 +261,10 @@ def _finite(found: np.ndarray, name: str) -> np.ndarray:
         raise StudioError(f"{name} has a value that is not finite. Remove that point.")
     if np.abs(values).max(initial=0.0) > _LARGEST:
         raise StudioError(
-            f"{name} has a value beyond {_LARGEST:g}. Divide by a power of ten: the picture "
-            "will look the same."
+            f"{name} has a value beyond {_LARGEST:g}. Divide by a power of ten: the picture is "
+            "then the same."
         )
     return values
-
-
-def _number(given: Any, name: str, low: float, high: float) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise StudioError(f"{name} must be a number. Got {_brief(given)}.")
-    if not low <= given <= high:
-        raise StudioError(f"{name} must be between {low:g} and {high:g}. Got {_brief(given)}.")
-    return float(given)
-
-
-def _seed(given: Any) -> int:
-    value = _number(given, "seed", 0, _LARGEST_SEED)
-    if not value.is_integer():
-        raise StudioError(f"seed must be a whole number. Got {value:g}.")
-    return int(value)
 
 
 def _view(given: Any) -> View:
@@ -289,7 +276,7 @@ def _view(given: Any) -> View:
 def _range(given: Any, name: str) -> tuple[float, float]:
     if not isinstance(given, (list, tuple)) or len(given) != 2:
         raise StudioError(f"{name} must be [low, high].")
-    low, high = (_number(value, name, -10 * _LARGEST, 10 * _LARGEST) for value in given)
+    low, high = (checked_number(value, name, -10 * _LARGEST, 10 * _LARGEST) for value in given)
     if not high - low > 1e-9 * max(abs(low), abs(high), 1e-30):
         raise StudioError(
             f"{name} must have its low end below its high end. Got {low:g}, {high:g}."
@@ -321,7 +308,7 @@ def _name(given: Any, what: str) -> str:
 
 def _learner(given: Any, task: Task) -> str:
     if not isinstance(given, str) or given not in LEARNERS:
-        raise StudioError(f"There is no learner {_brief(given)}. There are {', '.join(LEARNERS)}.")
+        raise StudioError(f"There is no learner {brief(given)}. There are {', '.join(LEARNERS)}.")
     if LEARNERS[given].task != task:
         fitting = [name for name, entry in LEARNERS.items() if entry.task == task]
         raise StudioError(f"{given} is not for {task}. There are {', '.join(fitting)}.")
@@ -335,14 +322,6 @@ def _parameters(learner: str, given: Any) -> dict[str, Value]:
         return LEARNERS[learner].checked(given)
     except ValueError as error:
         raise StudioError(str(error)) from None
-
-
-def _brief(given: Any) -> str:
-    try:
-        text = ascii(given)
-    except (RecursionError, ValueError):  # deeply nested lists, or thousands of digits
-        return type(given).__name__
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _kind(given: Any) -> str:

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove.studio.content.own_tables import table_task
+from margrove.studio.content.checks import LARGEST_SEED, StudioError, brief, checked_whole
 from margrove.studio.content.presets import view_of
-from margrove.studio.content.scenes import MAX_CLASSES, MAX_POINTS, StudioError, scene_from
+from margrove.studio.content.scenes import MAX_CLASSES, MAX_POINTS, scene_from
+from margrove.studio.content.user_tables import as_studio_errors, table_task
 
 __all__ = ["scene_of_table"]
 
 _LEARNER = {"classification": "RandomForestClassifier", "regression": "RandomForestRegressor"}
 _REST: dict[str, Any] = {"version": 1, "testShare": 0.25, "seed": 0, "parameters": {}}
-_LARGEST_SEED = 2**32 - 1
-_UNEQUAL = 20.0  # times the spread of the other: then both are scaled
+_UNEQUAL = 20.0  # ratio of two standard deviations from which both columns are scaled
 _LARGE = 1e6
-_LONGEST = 60  # characters of a name that others are added to
+_LONGEST = 60  # characters of a column's name in the name of an axis
 _FEW_LABELS, _LONGEST_LABEL = 4, 12
 
 
@@ -32,15 +32,15 @@ def scene_of_table(
     job : Job
     table, target : str
     features : pair of str or None
-        Columns to draw; None draws the first two principal components of the prepared table. Of a
-        target that is a number only the first is drawn, and the target over it.
+        Columns to draw; None draws the first two principal components of the prepared table. In
+        regression only the first is drawn, and the target over it.
     rows : int
-        How many rows, drawn at random.
+        The number of rows, which are drawn at random.
     seed : int
     """
     task = table_task(job, table, target)
-    n = _whole(rows, "rows", 1, MAX_POINTS)
-    rng = np.random.default_rng(_whole(seed, "seed", 0, _LARGEST_SEED))
+    n = checked_whole(rows, "rows", 1, MAX_POINTS)
+    rng = np.random.default_rng(checked_whole(seed, "seed", 0, LARGEST_SEED))
     chosen = np.sort(rng.permutation(task.n_rows)[:n])
     X, y = task.X[chosen], task.y[chosen]
     n_axes = 2 if task.kind == "classification" else 1
@@ -51,7 +51,7 @@ def scene_of_table(
     kept = np.isfinite(x).all(axis=1)
     x, y = x[kept], y[kept]
     if not len(x):
-        raise StudioError("These columns have no row with values in both. Choose other columns.")
+        raise StudioError("No row has values in both of these columns. Choose other columns.")
     second = "" if n_axes == 1 else names[1]
     scene: dict[str, Any] = {"task": task.kind, "features": [names[0], second]}
     if task.kind == "classification":
@@ -79,13 +79,13 @@ def _pair(features: Any, task: Any) -> list[str]:
         if name not in task.X.columns:
             known = [column for column in task.X.columns if column != name][:10]
             raise StudioError(
-                f"There is no feature {ascii(name)[:60]}. There are {', '.join(map(ascii, known))}."
+                f"There is no feature {brief(name)}. There are {', '.join(map(ascii, known))}."
             )
     return list(features)
 
 
 def _drawn_columns(X: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    """Coordinates and the names of the axes, which explain the numbers of labels."""
+    """Coordinates, and the names of the axes, which say what numbers stand for labels."""
     read = [_numbers(X[[name]], name) for name in names]
     x = np.column_stack([values for values, _, _ in read])
     axis_names = [axis_name for _, axis_name, _ in read]
@@ -95,9 +95,9 @@ def _drawn_columns(X: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
 
 
 def _numbers(column: Any, name: str) -> tuple[np.ndarray, str, bool]:
-    """Values of a column, its name with what they mean, and whether they are labels.
+    """Values of a column as numbers, the name of its axis, and whether it holds labels.
 
-    Numbers; dates as years; labels as numbers in the order of their names, -1 for what is missing.
+    Dates become years. Labels become numbers in the order of their names, -1 if missing.
     """
     from margrove._data import DateCells, LabelCells
     from margrove.workbench.tables.prepare import frame_columns, typed_columns
@@ -114,13 +114,13 @@ def _numbers(column: Any, name: str) -> tuple[np.ndarray, str, bool]:
         return np.where(cells.is_missing, np.nan, 1970.0 + days / 365.25), name, False
     values = np.asarray(cells.values, dtype=np.float64)
     known = values[np.isfinite(values)]
-    middle = float(np.median(known)) if len(known) else 0.0
-    filled = f"{name[:_LONGEST]} (gaps: the median)" if np.isnan(values).any() else name
-    return np.where(np.isnan(values), middle, values), filled, False
+    median = float(np.median(known)) if len(known) else 0.0
+    filled = f"{name[:_LONGEST]} (missing: the median)" if np.isnan(values).any() else name
+    return np.where(np.isnan(values), median, values), filled, False
 
 
 def _with_labels(name: str, labels: list[str], has_gaps: bool) -> str:
-    """The name of an axis of labels: with the labels if they are few."""
+    """The name of an axis of labels; it lists the labels if they are few."""
     if len(labels) <= _FEW_LABELS:
         described = ", ".join(f"{k} {label[:_LONGEST_LABEL]}" for k, label in enumerate(labels))
     else:
@@ -129,16 +129,14 @@ def _with_labels(name: str, labels: list[str], has_gaps: bool) -> str:
 
 
 def _components(X: Any, types: dict[str, str], n_axes: int) -> tuple[np.ndarray, list[str]]:
-    """Directions in which the prepared rows vary most."""
-    from margrove.studio.content.own_tables import for_people
+    """The first principal components of the prepared rows, and their names."""
     from margrove.tables import TablePreparation
 
-    with for_people():
+    with as_studio_errors():
         prepared = TablePreparation("numbers", types=types, max_words=300).fit_transform(X)
     rows = prepared.toarray() if sp.issparse(prepared) else np.asarray(prepared, dtype=np.float64)
     rows = rows - rows.mean(axis=0)
-    scatter = rows.T @ rows
-    values, vectors = np.linalg.eigh(scatter)
+    values, vectors = np.linalg.eigh(rows.T @ rows)
     order = np.argsort(-values)[:n_axes]
     total = float(values.sum()) or 1.0
     along = vectors[:, order]
@@ -150,12 +148,12 @@ def _components(X: Any, types: dict[str, str], n_axes: int) -> tuple[np.ndarray,
     ]
     if x.shape[1] < n_axes:  # a table of one column
         x = np.column_stack([x, np.zeros(len(x))])
-        names.append("nothing else")
+        names.append("no second component")
     return x, names
 
 
 def _comparable(x: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    """Large numbers in other units; columns of very unequal spread scaled, which machines need."""
+    """Columns of similar size: large numbers in other units, very unequal spreads standardised."""
     moderate = [_moderate(x[:, k], name) for k, name in enumerate(names)]
     x = np.column_stack([values for values, _ in moderate])
     names = [name for _, name in moderate]
@@ -163,8 +161,8 @@ def _comparable(x: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]
         spreads = np.nanstd(np.where(np.isfinite(x), x, np.nan), axis=0)
     if len(names) < 2 or not (spreads > 0).all() or spreads.max() <= _UNEQUAL * spreads.min():
         return x, names
-    middles = np.nanmean(np.where(np.isfinite(x), x, np.nan), axis=0)
-    return (x - middles) / spreads, [f"{name[:_LONGEST]} (scaled)" for name in names]
+    means = np.nanmean(np.where(np.isfinite(x), x, np.nan), axis=0)
+    return (x - means) / spreads, [f"{name[:_LONGEST]} (scaled)" for name in names]
 
 
 def _moderate(values: np.ndarray, name: str) -> tuple[np.ndarray, str]:
@@ -192,9 +190,3 @@ def _classes(y: np.ndarray) -> tuple[np.ndarray, list[str]]:
     kept = [names[label] for label in frequent.tolist()]
     other = "other" if "other" not in kept else "all other classes"
     return number_of[codes], [*kept, other]
-
-
-def _whole(given: Any, name: str, low: int, high: int) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not low <= given <= high:
-        raise StudioError(f"{name} must be a whole number from {low} to {high}.")
-    return given

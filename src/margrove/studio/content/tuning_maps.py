@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from margrove.studio.content.scenes import Scene, StudioError
+from margrove.studio.content.checks import StudioError
+from margrove.studio.content.scenes import Scene
+from margrove.studio.learners import kernels_with
 from margrove.studio.pictures import as_grid, missing
 
 __all__ = ["map_of"]
 
 _FOLDS = 5
-_PRICES = 13
-_WIDTHS = 13
-_MOST_POINTS = 1_200  # more take minutes, and the map looks the same
+_VALUES = 13  # of C, and of gamma
+_MOST_POINTS = 1_200  # more would take minutes, for nearly the same map
 
 
 def map_of(scene: Scene) -> dict[str, Any]:
     """Cross-validate a grid of C and gamma on the training points of a scene.
 
-    The kernel is that of the scene, if it has a gamma, and else the Gaussian one.
+    The kernel is that of the scene if it has a gamma, otherwise the Gaussian one.
 
     Returns
     -------
@@ -31,7 +32,9 @@ def map_of(scene: Scene) -> dict[str, Any]:
     from margrove.select.machines import SVCCV
 
     if scene.task != "classification":
-        raise StudioError("The map is of accuracies: it needs classes. Choose a set of classes.")
+        raise StudioError(
+            "The map shows accuracies, which need classes. Choose a set of points with classes."
+        )
     lacking = missing(scene)
     if lacking:
         raise StudioError(lacking)
@@ -39,9 +42,9 @@ def map_of(scene: Scene) -> dict[str, Any]:
     folds = min(_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
     if folds < 2:
         raise StudioError(
-            "Cross-validation needs at least two points of each class. Place some more."
+            "Cross-validation needs at least two points of each class. Add some points."
         )
-    search = SVCCV(_PRICES, _WIDTHS, cv=folds, refit=False, **_kernel(scene))
+    search = SVCCV(_VALUES, _VALUES, cv=folds, refit=False, **_kernel(scene))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -62,14 +65,12 @@ def map_of(scene: Scene) -> dict[str, Any]:
 
 
 def _kernel(scene: Scene) -> dict[str, Any]:
-    """Parameters of the scene that a search takes, too."""
-    from margrove.studio.learners import kernels_with
-
+    """The parameters of the scene that the search takes as well."""
     given = scene.parameters
     kernel = given.get("kernel")
     if kernel not in kernels_with("gamma")():
         return {"kernel": "rbf"}
-    arguments = scene.offered.arguments(given, scene.seed).own
+    arguments = scene.offered.arguments(given, scene.seed).of_estimator
     wanted = ("kernel", "degree", "coef0", "class_weight")
     return {name: arguments[name] for name in wanted if name in arguments}
 

@@ -1,10 +1,10 @@
 """The learners that the page offers, and their parameters.
 
-choices    Menus, made from the registries of the library each time they are asked for
+choices    menus of parameters, read from the registries of the library at each request
 grove      parameters of trees and ensembles of trees that the page shows
 margin     parameters of perceptrons and support vector machines that the page shows
-offers     a learner as the page offers it
-registry   the learners that the page offers
+offers     a learner with the parameters that the page shows
+registry   all learners that the page offers, by the names of their classes
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Menus, made from the registries of the library each time they are asked for."""
+"""Menus of parameters, read from the registries of the library at each request."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = [
     "kernels",
     "kernels_with",
     "menu",
+    "only_for",
     "solvers",
-    "while_",
 ]
 
 
@@ -26,7 +26,7 @@ def kernels() -> list[Choice]:
 
 
 def kernels_with(parameter: str) -> Callable[[], list[Value]]:
-    """Names of the kernels that have a parameter, the user's own among them."""
+    """A function that lists the kernels with a parameter, those of the user included."""
 
     def names() -> list[Value]:
         from margrove.margin.kernels import KERNELS
@@ -37,17 +37,17 @@ def kernels_with(parameter: str) -> Callable[[], list[Value]]:
 
 
 def criteria(*, for_classes: bool, in_forests: bool = False) -> Callable[[], list[Choice]]:
-    """Those of trees, or those that forests take; the user's own among them."""
+    """A function that lists the criteria of trees or forests, those of the user included."""
 
     def choices() -> list[Choice]:
         from margrove.grove import CRITERIA
 
         return [
-            Choice(name, f"{name}: {own.summary}")
-            for name, own in CRITERIA.items()
-            if own.for_classes == for_classes
-            and own.in_menus
-            and (own.in_forests or not in_forests)
+            Choice(name, f"{name}: {criterion.summary}")
+            for name, criterion in CRITERIA.items()
+            if criterion.for_classes == for_classes
+            and criterion.in_menus
+            and (criterion.in_forests or not in_forests)
         ]
 
     return choices
@@ -86,5 +86,6 @@ def menu(**titles: str) -> Callable[[], list[Choice]]:
     return lambda: [Choice(value, title) for value, title in titles.items()]
 
 
-def while_(name: str, *values: Value) -> When:
+def only_for(name: str, *values: Value) -> When:
+    """The condition that the parameter `name` has one of some values."""
     return When(name, lambda: values)

@@ -12,36 +12,36 @@ from margrove.studio.learners.choices import (
     criteria,
     gradient_losses,
     menu,
-    while_,
+    only_for,
 )
 from margrove.studio.learners.offers import Shown
 
 __all__ = ["GROVE_PARAMETERS"]
 
-_ENOUGH_TREES = 20  # to leave no point in the bags of all of them
+_ENOUGH_TREES = 20  # so that every point is out of bag for some tree
 
 
 def _criterion(*, for_classes: bool, default: str, in_forests: bool = False) -> Parameter:
     return Parameter(
         name="criterion", title="criterion", kind="choice", default=default,
         choices=criteria(for_classes=for_classes, in_forests=in_forests),
-        summary="What makes a node impure.",
+        summary="How the impurity of a node is measured.",
     )  # fmt: skip
 
 
 _MAX_DEPTH = Parameter(
     name="max_depth", title="depth", kind="integer", default=None, low=1, high=20, none="no limit",
-    summary="The most questions on the way to a leaf.",
+    summary="The largest number of questions on the way to a leaf.",
 )  # fmt: skip
 _LEAF_SIZE = Parameter(
     name="min_samples_leaf", title="points in a leaf", kind="integer", default=1, low=1, high=50,
-    summary="A split that leaves fewer is not made.",
+    summary="Splits that leave fewer points in a leaf are not made.",
 )  # fmt: skip
 _TREE_LIMITS = (
     _MAX_DEPTH,
     Parameter(
         name="max_leaf_nodes", title="leaves", kind="integer", default=None, low=2, high=64,
-        none="no limit", summary="The most leaves; the best splits are made first.",
+        none="no limit", summary="The largest number of leaves; the best splits are made first.",
     ),
     _LEAF_SIZE,
     Parameter(
@@ -50,8 +50,8 @@ _TREE_LIMITS = (
     ),
     Parameter(
         name="splitter", title="splits", kind="choice", default="best",
-        choices=menu(best="best threshold", random="random threshold", oblique="slanting lines"),
-        summary="Which questions a node considers.",
+        choices=menu(best="best threshold", random="random threshold", oblique="oblique lines"),
+        summary="Which splits a node considers.",
     ),
 )  # fmt: skip
 _OBLIQUE = Parameter(
@@ -59,40 +59,40 @@ _OBLIQUE = Parameter(
     choices=menu(
         svm="a support vector machine", perceptron="a perceptron", prototypes="class means"
     ),
-    summary="What finds the slanting lines.", when=while_("splitter", "oblique"),
+    summary="The learner that finds the oblique lines.", when=only_for("splitter", "oblique"),
 )  # fmt: skip
 _MEMBERS = Parameter(
     name="n_estimators", title="members", kind="integer", default=50, scale="log", low=1, high=300,
-    summary="How many are asked.",
+    summary="The number of members of the ensemble.",
 )  # fmt: skip
 _FOREST = (
     Parameter(
         name="max_features", title="features a split considers", kind="integer", default=1,
-        low=1, high=2, summary="One, drawn by lot, or both.",
+        low=1, high=2, summary="One, drawn at random, or both.",
     ),
     Parameter(
         name="bootstrap", title="bootstrap", kind="flag", default=True,
-        summary="Whether each tree learns from points drawn with replacement, or from all.",
+        summary="Whether each tree is grown on points drawn with replacement, or on all points.",
     ),
 )  # fmt: skip
 _VOTING = Parameter(
     name="voting", title="voting", kind="choice", default="soft",
     choices=menu(soft="mean of probabilities", hard="one vote each"),
-    summary="How the members decide together.",
+    summary="How the members' predictions are combined.",
 )  # fmt: skip
 _RATE = Parameter(
     name="learning_rate", title="learning rate", kind="number", default=0.1, scale="log", low=1e-2,
-    high=2.0, summary="How much of what a round has found is added.",
+    high=2.0, summary="How much each round contributes.",
 )  # fmt: skip
 _SUBSAMPLE = Parameter(
     name="subsample", title="share of the points a round", kind="number", default=1.0, low=0.1,
-    high=1.0, summary="Below 1, each round learns from points drawn by lot.",
+    high=1.0, summary="Below 1, each round uses points drawn at random.",
 )  # fmt: skip
 _BAG = (
     dataclasses.replace(_MEMBERS, default=12),
     Parameter(
         name="max_samples", title="share of the points drawn", kind="number", default=1.0, low=0.05,
-        high=1.0, summary="How many points each member learns from.",
+        high=1.0, summary="How many points each member is fitted to.",
     ),
     Parameter(
         name="bootstrap", title="with replacement", kind="flag", default=True,
@@ -102,14 +102,14 @@ _BAG = (
 
 
 def _out_of_bag(values: dict[str, Value]) -> dict[str, Any]:
-    """Intervals need errors on points that trees have not seen, of which few trees leave none."""
+    """Intervals need out-of-bag errors, which a few trees do not give for every point."""
     n_trees = values["n_estimators"]
     assert isinstance(n_trees, int)
     return {"oob_score": True} if values["bootstrap"] and n_trees >= _ENOUGH_TREES else {}
 
 
 def _of_members(*parameters: Parameter) -> tuple[Parameter, ...]:
-    return tuple(dataclasses.replace(own, of_member=True) for own in parameters)
+    return tuple(dataclasses.replace(parameter, of_member=True) for parameter in parameters)
 
 
 def _gradient_loss(*, for_classes: bool, quantile: str | None = None) -> tuple[Parameter, ...]:
@@ -117,20 +117,20 @@ def _gradient_loss(*, for_classes: bool, quantile: str | None = None) -> tuple[P
     loss = Parameter(
         name="loss", title="loss", kind="choice", default=default,
         choices=gradient_losses(for_classes=for_classes),
-        summary="What is lowered, round by round.",
+        summary="The loss that each round lowers.",
     )  # fmt: skip
     if quantile is None:
         return (loss,)
     return loss, Parameter(
         name=quantile, title="quantile", kind="number", default=0.9, low=0.05, high=0.95,
-        summary="Which share of the values lies below the curve.", when=while_("loss", "quantile"),
+        summary="The share of the values below the curve.", when=only_for("loss", "quantile"),
     )  # fmt: skip
 
 
 def _gradient(*loss: Parameter) -> tuple[Parameter, ...]:
     return (
         dataclasses.replace(
-            _MEMBERS, title="rounds", default=100, summary="How many trees are added."
+            _MEMBERS, title="rounds", default=100, summary="The number of trees that are added."
         ),
         _RATE,
         dataclasses.replace(_MAX_DEPTH, default=3, high=10),
@@ -144,18 +144,19 @@ def _histogram_gradient(*loss: Parameter) -> tuple[Parameter, ...]:
     return (
         dataclasses.replace(
             _MEMBERS, name="max_iter", title="rounds", default=100,
-            summary="How many trees are added.",
+            summary="The number of trees that are added.",
         ),
         _RATE,
         Parameter(
             name="max_leaf_nodes", title="leaves of a tree", kind="integer", default=31, low=2,
-            high=64, none="no limit", summary="The most leaves; the best splits are made first.",
+            high=64, none="no limit",
+            summary="The largest number of leaves; the best splits are made first.",
         ),
         _MAX_DEPTH,
         dataclasses.replace(_LEAF_SIZE, default=5),
         Parameter(
             name="l2_regularization", title="shrinkage of leaves", kind="number", default=0.0,
-            low=0.0, high=20.0, summary="Pulls what leaves say towards 0.",
+            low=0.0, high=20.0, summary="Pulls the values of leaves towards 0.",
         ),
         *loss,
     )  # fmt: skip
@@ -170,7 +171,7 @@ _OF_NUMBERS = ("gentle", "logit")
 
 
 def _algorithms_of_classes() -> list[Value]:
-    return [own.value for own in boosting_algorithms() if own.value not in _OF_NUMBERS]
+    return [choice.value for choice in boosting_algorithms() if choice.value not in _OF_NUMBERS]
 
 
 def _boosted_tree(values: dict[str, Value]) -> str:
@@ -222,7 +223,7 @@ _ENSEMBLES = {
             dataclasses.replace(_RATE, default=1.0),
             Parameter(
                 name="algorithm", title="algorithm", kind="choice", default="samme",
-                choices=boosting_algorithms, summary="How rounds weigh points and members.",
+                choices=boosting_algorithms, summary="How rounds weight points and members.",
             ),
             *_of_members(
                 dataclasses.replace(_MAX_DEPTH, default=1, high=10, title="depth of a member"),
@@ -239,7 +240,7 @@ _ENSEMBLES = {
             dataclasses.replace(_RATE, default=1.0),
             Parameter(
                 name="loss", title="loss", kind="choice", default="linear",
-                choices=boosting_losses, summary="How far off a point counts as.",
+                choices=boosting_losses, summary="How the error of a point is measured.",
             ),
             *_of_members(dataclasses.replace(_MAX_DEPTH, default=3, high=10)),
         ),

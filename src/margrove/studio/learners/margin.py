@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from margrove.select.learners import Parameter, Value, When
-from margrove.studio.learners.choices import kernels, kernels_with, menu, solvers, while_
+from margrove.studio.learners.choices import kernels, kernels_with, menu, only_for, solvers
 from margrove.studio.learners.offers import Shown
 
 __all__ = ["MARGIN_PARAMETERS"]
 
 _C = Parameter(
     name="C", title="C", kind="number", default=1.0, scale="log", low=1e-3, high=1e4,
-    summary="What a point costs that is inside the margin or on the wrong side.",
+    summary="The cost of a point inside the margin or on the wrong side.",
 )  # fmt: skip
 _C_OR_HARD = dataclasses.replace(_C, none="infinite: no slack at all", none_means=float(np.inf))
 _NU = Parameter(
     name="nu", title="nu", kind="number", default=0.5, low=0.01, high=1.0,
-    summary="At most this share of the points is beyond its margin; at least as many support it.",
+    summary="At most this share of the points violates the margin; at least as many support it.",
 )  # fmt: skip
 _KERNEL = (
     Parameter(
@@ -29,17 +29,18 @@ _KERNEL = (
     ),
     Parameter(
         name="gamma", title="gamma", kind="number", default=None, scale="log", low=1e-3, high=1e3,
-        summary="How fast the kernel falls with the distance: large is wiggly.",
+        summary="How fast the kernel falls with distance. Large values give wiggly boundaries.",
         none="1 / (features x variance)", none_means="scale",
         when=When("kernel", kernels_with("gamma")),
     ),
     Parameter(
         name="degree", title="degree", kind="integer", default=3, low=1, high=8,
-        summary="Of the polynomial.", when=When("kernel", kernels_with("degree")),
+        summary="The degree of the polynomial.", when=When("kernel", kernels_with("degree")),
     ),
     Parameter(
         name="coef0", title="coef0", kind="number", default=1.0, low=-2.0, high=4.0,
-        summary="What is added to the inner product.", when=When("kernel", kernels_with("coef0")),
+        summary="A constant that is added to the inner product.",
+        when=When("kernel", kernels_with("coef0")),
     ),
 )  # fmt: skip
 _INTERCEPT = Parameter(
@@ -48,8 +49,8 @@ _INTERCEPT = Parameter(
 )  # fmt: skip
 _BALANCED = Parameter(
     name="class_weight", title="class weights", kind="choice", default=None,
-    none="all points alike", choices=menu(balanced="classes alike, however many points they have"),
-    summary="What counts: points, or classes.",
+    none="equal for all points", choices=menu(balanced="equal for all classes"),
+    summary="Whether every point has the same weight, or every class.",
 )  # fmt: skip
 _EPSILON = Parameter(
     name="epsilon", title="epsilon", kind="number", default=0.1, low=0.0, high=1.0,
@@ -58,7 +59,7 @@ _EPSILON = Parameter(
 
 
 def _without_intercept(values: dict[str, Value]) -> dict[str, Any]:
-    """Coordinates can only be moved one by one where the dual variables need not add up to 0."""
+    """Coordinate descent needs dual variables that need not add up to 0: no intercept."""
     return {"fit_intercept": False} if values["solver"] == "cd" else {}
 
 
@@ -67,19 +68,19 @@ MARGIN_PARAMETERS: dict[str, Shown] = {
         parameters=(
             Parameter(
                 name="max_iter", title="epochs", kind="integer", default=1000, scale="log",
-                low=1, high=10_000, summary="How often it goes over all points, at most.",
+                low=1, high=10_000, summary="The largest number of passes over all points.",
             ),
             Parameter(
                 name="average", title="averaged", kind="flag", default=False,
-                summary="Whether the mean of all lines on the way is taken.",
+                summary="Whether the weights are averaged over all steps.",
             ),
             Parameter(
                 name="margin", title="margin", kind="number", default=0.0, low=0.0, high=5.0,
-                summary="A value y f(x) up to this counts as a mistake.",
+                summary="A value y f(x) of at most this counts as a mistake.",
             ),
             Parameter(
                 name="shuffle", title="shuffled", kind="flag", default=True,
-                summary="Whether each epoch has another order.",
+                summary="Whether the order of the points changes in each epoch.",
             ),
             _INTERCEPT,
         ),
@@ -90,12 +91,12 @@ MARGIN_PARAMETERS: dict[str, Shown] = {
             *_KERNEL,
             Parameter(
                 name="max_iter", title="epochs", kind="integer", default=100, scale="log",
-                low=1, high=1000, summary="How often it goes over all points, at most.",
+                low=1, high=1000, summary="The largest number of passes over all points.",
             ),
             Parameter(
                 name="max_support", title="points kept", kind="integer", default=None,
                 none="no limit", low=1, high=200,
-                summary="The oldest is forgotten for a new one.",
+                summary="Beyond this number, the oldest point is dropped.",
             ),
         ),
     ),
@@ -105,12 +106,12 @@ MARGIN_PARAMETERS: dict[str, Shown] = {
             Parameter(
                 name="loss", title="loss", kind="choice", default="hinge",
                 choices=menu(hinge="hinge", squared_hinge="squared hinge"),
-                summary="What slack costs.",
+                summary="How slack is penalised.",
             ),
             Parameter(
                 name="penalty", title="penalty", kind="choice", default="l2",
-                choices=menu(l2="squares of the weights", l1="sizes of the weights"),
-                summary="What keeps the weights small.", when=while_("loss", "squared_hinge"),
+                choices=menu(l2="squares of the weights", l1="absolute values of the weights"),
+                summary="How large weights are penalised.", when=only_for("loss", "squared_hinge"),
             ),
             _BALANCED,
             _INTERCEPT,
@@ -121,7 +122,7 @@ MARGIN_PARAMETERS: dict[str, Shown] = {
             _C_OR_HARD, *_KERNEL, _BALANCED,
             Parameter(
                 name="solver", title="solver", kind="choice", default="auto", choices=solvers,
-                summary="How the problem is solved; the answer is the same.",
+                summary="How the problem is solved; the solution is the same.",
             ),
         ),
         steps=("smo", "hull", "subgradient"), also=_without_intercept,
@@ -136,7 +137,7 @@ MARGIN_PARAMETERS: dict[str, Shown] = {
                 name="loss", title="loss", kind="choice", default="epsilon_insensitive",
                 choices=menu(epsilon_insensitive="distance from the tube",
                             squared_epsilon_insensitive="its square"),
-                summary="What errors beyond the tube cost.",
+                summary="How errors beyond the tube are penalised.",
             ),
             _INTERCEPT,
         ),

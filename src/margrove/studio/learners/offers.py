@@ -1,4 +1,4 @@
-"""A learner as the page offers it: an estimator with the parameters that are worth moving.
+"""A learner as the page offers it: an estimator, and the parameters that can be changed there.
 
 Titles and summaries come from the registry of learners; `margin` and `grove` add the parameters
 that the page shows of margrove's own estimators, by the name of the class.
@@ -18,10 +18,10 @@ __all__ = ["Arguments", "Offer", "Shown"]
 
 @dataclass(frozen=True)
 class Arguments:
-    """What an estimator is made with: its own arguments and, of an ensemble, its members'."""
+    """The keyword arguments of an estimator, and those of the members of an ensemble."""
 
     estimator: str
-    own: dict[str, Any]
+    of_estimator: dict[str, Any]
     member: str | None
     of_member: dict[str, Any]
 
@@ -34,7 +34,7 @@ class Shown:
     ----------
     parameters : tuple of Parameter
     steps : tuple of str
-        What its step mode shows.
+        Kinds of its step modes; keys of `steps.STEPS`.
     member : str, function or None
         The class of the members of an ensemble that takes an estimator; a function of the values
         of the parameters where it depends on them.
@@ -59,7 +59,7 @@ class Offer:
 
     @property
     def name(self) -> str:
-        """Of the class."""
+        """The name of the class."""
         return self.entry.class_name
 
     @property
@@ -81,13 +81,13 @@ class Offer:
             "summary": self.entry.summary,
             "family": self.learner.family,
             "task": self.task,
-            "parameters": [own.as_dict() for own in self.parameters],
+            "parameters": [parameter.as_dict() for parameter in self.parameters],
             "steps": list(self.steps),
         }
 
     def checked(self, given: dict[str, Any]) -> dict[str, Value]:
-        """All parameters: those given, if they are accepted, and defaults for the others."""
-        known = {own.name: own for own in self.parameters}
+        """All parameters: those given, after a check, and defaults for the others."""
+        known = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
             if name not in known:
                 raise ValueError(
@@ -95,35 +95,37 @@ class Offer:
                     f"{', '.join(known)}."
                 )
         return {
-            name: own.checked(given[name]) if name in given else own.default
-            for name, own in known.items()
+            name: parameter.checked(given[name]) if name in given else parameter.default
+            for name, parameter in known.items()
         }
 
     def arguments(self, values: dict[str, Value], seed: int) -> Arguments:
-        """What to call the estimator with; parameters that do not apply are left out."""
-        own: dict[str, Any] = {}
+        """The arguments of the estimator; parameters that do not apply are left out."""
+        of_estimator: dict[str, Any] = {}
         of_member: dict[str, Any] = {}
         for parameter in self.parameters:
             if parameter.is_shown(values):
-                target = of_member if parameter.of_member else own
+                target = of_member if parameter.of_member else of_estimator
                 target[parameter.name] = parameter.argument(values[parameter.name])
         if self.shown.also is not None:
-            own |= self.shown.also(values)
+            of_estimator |= self.shown.also(values)
         if "random_state" in self._accepted:
-            own["random_state"] = seed
+            of_estimator["random_state"] = seed
         member = self.shown.member
         member = member(values) if callable(member) else member
-        return Arguments(self.name, own, member, of_member)
+        return Arguments(self.name, of_estimator, member, of_member)
 
-    def made(self, values: dict[str, Value], seed: int, *, n_jobs: int | None = None) -> Any:
-        """A new estimator."""
+    def new_estimator(
+        self, values: dict[str, Value], seed: int, *, n_jobs: int | None = None
+    ) -> Any:
+        """An unfitted estimator with these values of the parameters."""
         import margrove
 
         asked = self.arguments(values, seed)
-        own = dict(asked.own)
+        arguments = dict(asked.of_estimator)
         if asked.member is not None:
-            own["estimator"] = getattr(margrove, asked.member)(**asked.of_member)
-        estimator: Any = self.entry.estimator_class(**own)
+            arguments["estimator"] = getattr(margrove, asked.member)(**asked.of_member)
+        estimator: Any = self.entry.estimator_class(**arguments)
         if n_jobs is not None and "n_jobs" in self._accepted:
             estimator.set_params(n_jobs=n_jobs)
         return estimator

@@ -1,7 +1,7 @@
 """The learners that the page offers: those of the registry, with what the page shows of them.
 
-Menus come from the registries of the library each time they are asked for, so that a learner, a
-kernel, a criterion or a loss that somebody registers is in them.
+Menus are read from the registries of the library at each request, so a learner, a kernel, a
+criterion or a loss that the user registers is in them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class _Offers(Mapping[str, Offer]):
 
     def __iter__(self) -> Iterator[str]:
         for learner in REGISTERED.values():
-            for own in learner.estimators:
-                yield own.class_name
+            for entry in learner.estimators:
+                yield entry.class_name
 
     def __len__(self) -> int:
         return sum(len(learner.estimators) for learner in REGISTERED.values())
@@ -45,10 +45,10 @@ class _Offers(Mapping[str, Offer]):
 LEARNERS: Mapping[str, Offer] = _Offers()
 
 NOT_OFFERED = {
-    "SVCCV": "the map of C and gamma shows its work",
-    "SVRCV": "as SVCCV, for numbers",
-    "LinearSVCCV": "as SVCCV, without a kernel",
-    "OneClassSVM": "learns without classes, and the page draws classes",
+    "SVCCV": "the map of C and gamma uses it",
+    "SVRCV": "like SVCCV, for regression",
+    "LinearSVCCV": "like SVCCV, without a kernel",
+    "OneClassSVM": "has no classes, and the page draws classes",
     "PolynomialMap": "makes features, predicts nothing",
     "RBFTaylorMap": "makes features, predicts nothing",
     "TablePreparation": "prepares tables, predicts nothing",

@@ -1,14 +1,13 @@
 """Lessons: one idea of the lectures each, with a question whose answer is computed.
 
-Each has a small file with a `LESSON`. No right answer is written down: the library computes it from
-the points on the page.
+Each has a small file with a `LESSON`. Right answers are not written down: the library computes them
+from the points on the page.
 
-ensembles/    lessons about the bootstrap, bagging, forests and boosting
-lesson        a lesson: some text, a picture beside it, and a question whose answer the library
-              computes
-lesson_fits   fitting the learner that a lesson asks about to the points that are on the page
-margin/       lessons about the perceptron and support vector machines
-trees/        lessons about decision trees
+ensembles/   lessons about the bootstrap, bagging, forests and boosting
+lesson       a lesson: some text, a picture beside it, and a question whose answer the library
+             computes
+margin/      lessons about the perceptron and support vector machines
+trees/       lessons about decision trees
 """
 
 from __future__ import annotations

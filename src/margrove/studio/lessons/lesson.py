@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from margrove.studio.content import Scene, points_of, scene_from
+from margrove.studio.content import Scene, StudioError, points_of, scene_from
+from margrove.studio.pictures import missing
 
-__all__ = ["Choice", "Count", "Lesson", "Measure", "Right", "preset_scene"]
+__all__ = ["Choice", "Count", "Lesson", "Measure", "Right", "fitted_to", "preset_scene"]
 
 Stage = Literal["playground", "steps", "compare", "map", "tree", "impurity", "bootstrap"]
 
@@ -19,12 +21,12 @@ _LONGEST = 60  # characters of an answer
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
 
 
-# -- what is right ---------------------------------------------------------------------------------
+# -- right answers ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that is right within a tolerance, and why it is that one."""
+    """A number, the tolerance of answers, and why it is that number."""
 
     value: float
     tolerance: float
@@ -38,7 +40,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Count:
-    """A whole number, and why it is that one."""
+    """A whole number, and why it is that number."""
 
     value: int
     why: str
@@ -50,7 +52,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Choice:
-    """Those of the choices that are right, and why."""
+    """The choices that are right, and why."""
 
     right: tuple[str, ...]
     why: str
@@ -64,18 +66,18 @@ Right = Measure | Count | Choice
 
 
 def _number_in(answer: str) -> float | None:
-    """The number that a text says: 0.25, 0,25, 25 % or 1/4; None if it says none."""
+    """The number in a text such as 0.25, 0,25, 25 % or 1/4; None if there is none."""
     text = answer.strip()
     if not text or len(text) > _LONGEST:
         return None
     text, percent = (text[:-1].strip(), 0.01) if text.endswith("%") else (text, 1.0)
-    parts = [_plain_number(part.strip()) for part in text.split("/")]
-    if len(parts) > 2 or any(part is None for part in parts):
+    terms = [_plain_number(term.strip()) for term in text.split("/")]
+    if len(terms) > 2 or any(term is None for term in terms):
         return None
-    first, *rest = (part for part in parts if part is not None)
+    numerator, *rest = (term for term in terms if term is not None)
     if rest and rest[0] == 0.0:
         return None
-    found = percent * first / (rest[0] if rest else 1.0)
+    found = percent * numerator / (rest[0] if rest else 1.0)
     return found if math.isfinite(found) else None
 
 
@@ -89,7 +91,7 @@ def _plain_number(text: str) -> float | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lesson:
-    """A lesson.
+    """Some text, a picture beside it, and a question.
 
     Attributes
     ----------
@@ -97,20 +99,20 @@ class Lesson:
     text : str
         Paragraphs of a few sentences each, with an empty line between them.
     stage : str
-        Which picture stands beside the text.
+        The kind of the picture beside the text.
     question, hint : str
     right : callable
-        ``right(scene)`` computes what is right, with the points that are on the page. The scene is
-        None for stages without points.
+        ``right(scene)`` computes the right answer from the points on the page. The scene is None
+        for stages without points.
     make_scene : callable, optional
-        Makes the scene that the lesson starts from, always the same.
+        Makes the scene that the lesson starts from; it is always the same.
     others : tuple of dict
         Further learners of a comparison.
     steps, table : str, optional
     choices : tuple of str
         Empty: the answer is a number to type.
     values : tuple of float
-        What is resampled, for "bootstrap".
+        The numbers to resample, for "bootstrap".
     """
 
     name: str
@@ -134,7 +136,7 @@ class Lesson:
 
     @cached_property
     def scene(self) -> Scene | None:
-        """What the lesson starts from."""
+        """The scene that the lesson starts from."""
         return None if self.make_scene is None else self.make_scene()
 
     def as_dict(self) -> dict[str, Any]:
@@ -160,9 +162,9 @@ class Lesson:
         Parameters
         ----------
         answer : str
-            As it was typed or chosen; anything may be in it.
+            As it was typed or chosen; it is not trusted.
         scene : Scene, optional
-            What is on the page: points may have been moved. By default that of the lesson.
+            The scene on the page, whose points may have been moved. By default that of the lesson.
 
         Returns
         -------
@@ -176,18 +178,18 @@ class Lesson:
         """
         given = self._read(answer if isinstance(answer, str) else "")
         if given is None:
-            return {"isRight": False, "text": self._what_to_say()}
+            return {"isRight": False, "text": self._how_to_answer()}
         is_right, why = self.right(self._on_page(scene)).check_answer(given)
         return {"isRight": is_right, "text": why}
 
     def _read(self, answer: str) -> float | str | None:
-        """The number or the choice that an answer says; None if it says none."""
+        """The number or the choice in an answer; None if there is none."""
         if not self.choices:
             return _number_in(answer)
         text = answer.strip().casefold()
         return next((choice for choice in self.choices if choice.casefold() == text), None)
 
-    def _what_to_say(self) -> str:
+    def _how_to_answer(self) -> str:
         if self.choices:
             return f"Choose one of these: {', '.join(self.choices)}."
         return "That is not a number. Type one, such as 3, 0.25 or 1/4."
@@ -221,3 +223,21 @@ def preset_scene(
             "parameters": parameters or {},
         }
     )
+
+
+def fitted_to(scene: Scene, learner: str, **parameters: Any) -> Any:
+    """A learner fitted to the training points of a scene.
+
+    `parameters` override those of the scene, which count if it has the same learner.
+    """
+    current = scene.parameters if scene.learner == learner else {}
+    asked = scene.with_learner(learner, {**current, **parameters})
+    lacking = missing(asked)
+    if lacking:
+        raise StudioError(lacking)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the picture shows the warnings
+        try:
+            return asked.estimator().fit(*asked.training())
+        except (ValueError, ArithmeticError) as error:
+            raise StudioError(f"{learner}: {error}") from error

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.studio.content import Scene
+from margrove.studio.pictures.grids import as_float32, as_grid
 from margrove.studio.pictures.member_pictures import curves_of_members
 from margrove.studio.pictures.point_facts import support_of
 from margrove.studio.pictures.surfaces import within_domain
@@ -19,7 +20,7 @@ _CONFIDENCE = 0.9
 
 
 def places_of(scene: Scene, n: int = _PLACES) -> np.ndarray:
-    """Places along the view at which a curve is drawn."""
+    """The n positions along the view at which a curve is drawn, ascending."""
     return np.linspace(*scene.view.x, n)
 
 
@@ -88,9 +89,9 @@ def curve_from_values(
     x, y : ndarray of shape (n_places,)
         The curve, x ascending.
     at_points : ndarray of shape (n_points,), optional
-        The values of the curve at the points of the scene; by default between those of x.
+        The values of the curve at the points of the scene; by default interpolated.
     low, high : ndarray of shape (n_places,), optional
-        The band, and in `band` what it is.
+        The edges of the band; `band` is its name.
     alpha, support_kind : ndarray of shape (n_points,), optional
     members : ndarray of shape (n_members, n_places), optional
     """
@@ -99,21 +100,14 @@ def curve_from_values(
     return {
         "x": np.asarray(x, dtype=np.float32),
         "y": np.asarray(y, dtype=np.float32),
-        "low": _numbers(low),
-        "high": _numbers(high),
+        "low": as_float32(low),
+        "high": as_float32(high),
         "band": band,
         "supportKind": None if support_kind is None else np.asarray(support_kind, dtype=np.uint8),
-        "alpha": _numbers(alpha),
+        "alpha": as_float32(alpha),
         "residual": np.asarray(scene.y - at_points, dtype=np.float32),
-        "members": None if members is None else {
-            "values": np.ascontiguousarray(members, dtype=np.float32).ravel(),
-            "shape": list(members.shape),
-        },
-    }  # fmt: skip
-
-
-def _numbers(given: np.ndarray | None) -> np.ndarray | None:
-    return None if given is None else np.asarray(given, dtype=np.float32)
+        "members": None if members is None else as_grid(members),
+    }
 
 
 def _band(
@@ -126,7 +120,7 @@ def _band(
     if hasattr(model, "residuals_"):
         try:
             bounds = model.predict_interval(x[:, None], _CONFIDENCE)
-        except ValueError:  # few points have been left out by some tree
+        except ValueError:  # too few points are out of bag for some tree
             return None, None, ""
         if np.isfinite(bounds).all():
             return bounds[:, 0], bounds[:, 1], f"{_CONFIDENCE:.0%} of new points are in between"
@@ -137,5 +131,5 @@ def tube_of(model: Any) -> float | None:
     """Half the width of the tube of a support vector regression, or None."""
     if type(model).__name__ not in ("SVR", "NuSVR", "LinearSVR"):
         return None
-    found = getattr(model, "epsilon_", None)  # what NuSVR has found
+    found = getattr(model, "epsilon_", None)  # found by NuSVR
     return float(model.epsilon if found is None else found)

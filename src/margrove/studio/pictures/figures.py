@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.facts import (
-    Facts,
-    GradientFacts,
-    LinearFacts,
-    PerceptronFacts,
-)
+from margrove.facts import Facts, GradientFacts, LinearFacts, PerceptronFacts
 from margrove.grove import DecisionTree
 from margrove.grove.serve import LEAF
 from margrove.studio.content import Scene
@@ -71,11 +66,11 @@ def _error(model: Any, scene: Scene, X: np.ndarray, y: np.ndarray) -> float | No
     return error if math.isfinite(error) else None
 
 
-# -- by kinds of learners --------------------------------------------------------------------------
+# -- by kind of learner ----------------------------------------------------------------------------
 
 
 def _counts_and_certificate(found: Fitted) -> tuple[dict[str, float], list[Line]]:
-    """Counts, and lines of the certificate."""
+    """Counts of a fitted model, and the lines of its certificate."""
     model = found.model
     name = type(model).__name__
     if isinstance(model, DecisionTree):
@@ -158,7 +153,7 @@ def _of_perceptron(facts: PerceptronFacts) -> tuple[dict[str, float], list[Line]
 
 
 def _of_boosting(model: Any) -> tuple[dict[str, float], list[Line]]:
-    """From its history: facts about all members would take longer than the fit."""
+    """From the history: facts about all members would take longer than the fit."""
     history, n_rounds = model.history_, len(model)
     error, bound = (
         float(values[n_rounds - 1]) for values in (history.training_error, history.bound)

@@ -1,4 +1,4 @@
-"""Grids over a view: cells, and the points in their middles."""
+"""Grids over a view: cells, and the points in their centres."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from margrove.studio.content import StudioError, View
 
-__all__ = ["Cells", "as_grid", "cells_of"]
+__all__ = ["Cells", "as_float32", "as_grid", "cells_of"]
 
 _MOST_CELLS = 400  # along an axis
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Middles of cells: `x` of the columns from the left, `y` of the rows from the bottom up."""
+    """Centres of cells: `x` of the columns from the left, `y` of the rows from the bottom up."""
 
     x: np.ndarray
     y: np.ndarray
@@ -28,11 +28,11 @@ class Cells:
 
     @property
     def points(self) -> np.ndarray:
-        """All of them, shape (rows * columns, 2), row by row from the bottom up."""
+        """All centres, shape (rows * columns, 2), row by row from the bottom up."""
         return np.column_stack([np.tile(self.x, len(self.y)), np.repeat(self.y, len(self.x))])
 
     def coarser(self, most: int) -> tuple[int, int]:
-        """Rows and columns of a grid that has at most so many of each."""
+        """Rows and columns of a grid with at most `most` of each."""
         return min(self.shape[0], most), min(self.shape[1], most)
 
 
@@ -47,7 +47,7 @@ def cells_of(view: View, grid: Any) -> Cells:
     [[0.5, 0.25], [1.5, 0.25], [2.5, 0.25], [3.5, 0.25], [0.5, 0.75]]
     """
     rows, columns = _checked(grid)
-    return Cells(_middles(*view.x, columns), _middles(*view.y, rows))
+    return Cells(_centres(*view.x, columns), _centres(*view.y, rows))
 
 
 def as_grid(values: np.ndarray, dtype: Any = np.float32) -> dict[str, Any]:
@@ -56,6 +56,11 @@ def as_grid(values: np.ndarray, dtype: Any = np.float32) -> dict[str, Any]:
         "values": np.ascontiguousarray(values, dtype=dtype).ravel(),
         "shape": list(values.shape),
     }
+
+
+def as_float32(values: np.ndarray | None) -> np.ndarray | None:
+    """The values as the page expects them; None stays None."""
+    return None if values is None else np.asarray(values, dtype=np.float32)
 
 
 def _checked(grid: Any) -> tuple[int, int]:
@@ -68,5 +73,5 @@ def _checked(grid: Any) -> tuple[int, int]:
     return grid[0], grid[1]
 
 
-def _middles(low: float, high: float, n: int) -> np.ndarray:
+def _centres(low: float, high: float, n: int) -> np.ndarray:
     return low + (np.arange(n) + 0.5) * ((high - low) / n)

@@ -15,7 +15,7 @@ __all__ = ["MOST_MEMBERS", "classes_of_members", "curves_of_members", "members_o
 MOST_MEMBERS = 12
 _COARSE = 48  # cells along an axis
 
-# Members of gradient boosting answer steps of a score, neither classes nor values.
+# Members of gradient boosting predict changes of a score, neither classes nor values.
 _WITH_MEMBERS = (
     "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier",
     "ExtraTreesRegressor", "BaggingClassifier", "BaggingRegressor", "AdaBoostClassifier",
@@ -33,7 +33,7 @@ def members_of(model: Any, most: int = MOST_MEMBERS) -> list[Any]:
 
 
 def classes_of_members(model: Any, view: View, cells: Cells) -> np.ndarray | None:
-    """Classes on a coarser grid, shape (members, rows, columns)."""
+    """Classes that members predict on a coarser grid, uint8 (members, rows, columns)."""
     members = members_of(model)
     if not members or not all(hasattr(member, "classes_") for member in members):
         return None
@@ -48,7 +48,7 @@ def classes_of_members(model: Any, view: View, cells: Cells) -> np.ndarray | Non
 
 
 def curves_of_members(model: Any, x: np.ndarray) -> np.ndarray | None:
-    """Values at some places, shape (members, places)."""
+    """Values that members predict at positions x, shape (members, positions)."""
     members = members_of(model)
     if not members:
         return None

@@ -1,4 +1,4 @@
-"""The picture of a scene: a fit, and all that the page draws of it."""
+"""The picture of a scene: a fit, and what the page draws of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def picture_of(scene: Scene, grid: Sequence[int], surface: Wanted = "score") -> 
     Returns
     -------
     dict
-        A `Picture` of the protocol. Of a scene that has not enough points, one that says so.
+        A `Picture` of the protocol. For a scene with too few points, one with a remark only.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def support_of(model: Any, scene: Scene, facts: Any = None) -> Support | None:
 
 
 def over_points(scene: Scene, of_training: np.ndarray, elsewhere: float = 0) -> np.ndarray:
-    """What is known of the training points, and the same for all test points."""
+    """Values of the training points, and one value for all test points, as an array."""
     found = np.full(len(scene.y), elsewhere, dtype=of_training.dtype)
     found[scene.training_rows] = of_training
     return found
@@ -59,7 +59,7 @@ def _kinds(facts: Facts, scene: Scene) -> np.ndarray | None:
 
 
 def _slack(model: Any, scene: Scene) -> np.ndarray | None:
-    """Of the only machine; with more than two classes a point has one in each of several."""
+    """The slack of each point; None for several machines, in each of which it has one."""
     machines = model.certificate_.machines
     if len(machines) != 1:
         return None
@@ -69,7 +69,7 @@ def _slack(model: Any, scene: Scene) -> np.ndarray | None:
 
 
 def boosting_weights(model: Any, scene: Scene) -> np.ndarray | None:
-    """Weights of the points in the last round of AdaBoost, 1 on average; None of other learners."""
+    """Weights of the points in the last round of AdaBoost, 1 on average; None for others."""
     if not hasattr(model, "staged_weights"):
         return None
     X, y = scene.training()

@@ -18,9 +18,9 @@ from margrove.studio.worker import LruCache
 
 __all__ = ["Fitted", "fitted", "missing", "remarks_of"]
 
-_REMEMBERED = 6
+_CACHED = 6
 _MOST_REMARKS = 6
-_HAVE_CALIBRATION = ("SVC", "NuSVC")  # probabilities on request only, since they cost fits
+_HAVE_CALIBRATION = ("SVC", "NuSVC")  # probabilities only on request: they need more fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Fitted:
         return describe(self.model)
 
 
-_models: LruCache[Fitted] = LruCache(_REMEMBERED)
+_models: LruCache[Fitted] = LruCache(_CACHED)
 
 
 def fitted(scene: Scene, *, probability: bool = False) -> Fitted:
@@ -52,7 +52,7 @@ def fitted(scene: Scene, *, probability: bool = False) -> Fitted:
     Returns
     -------
     Fitted
-        One that was made before is returned as it is: do not change the model.
+        It may come from the cache: do not change the model.
     """
     lacking = missing(scene)
     if lacking:
@@ -62,14 +62,14 @@ def fitted(scene: Scene, *, probability: bool = False) -> Fitted:
 
 
 def missing(scene: Scene) -> str:
-    """What a scene lacks that its learner needs, in words; "" if nothing."""
+    """What a scene lacks for a fit, as a sentence for the page; "" if nothing."""
     _, y = scene.training()
     if scene.task == "regression":
         return "" if len(y) >= 2 else "Place at least two points: click into the plane."
     if len(y) == 0:
         return "There are no points yet. Click into the plane, or choose a set of points."
     if np.all(y == y[0]):
-        return "All points to learn from are of one class. Place points of another class, too."
+        return "All training points are of one class. Place points of another class, too."
     return ""
 
 
@@ -85,8 +85,8 @@ def _fit(scene: Scene, probability: bool) -> Fitted:
             model = estimator.fit(X, y)
         except NotSeparableError as error:
             raise StudioError(
-                "Nothing that this kernel can draw separates the classes, so that there is no hard "
-                "margin. Choose a finite C, another kernel, or move the points apart."
+                "No boundary of this kernel separates the classes, so there is no hard margin. "
+                "Choose a finite C or another kernel, or move the points apart."
             ) from error
         except (ValueError, TypeError, ArithmeticError) as error:
             raise StudioError(f"{scene.learner}: {error}") from error
@@ -94,7 +94,7 @@ def _fit(scene: Scene, probability: bool) -> Fitted:
 
 
 def remarks_of(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Texts of warnings, once each."""
+    """The texts of warnings, without repetitions."""
     texts = dict.fromkeys(
         str(warning.message)
         for warning in caught

@@ -18,7 +18,7 @@ SurfaceKind = Literal["score", "probability", "confidence"]
 Wanted = Literal["score", "probability"]
 
 _WITH_MARGINS = ("SVC", "NuSVC", "LinearSVC")
-_SPANNED = 95.0  # percent of the cells whose score the colours tell apart
+_SPANNED = 95.0  # percent of the cells within the range of the colours
 _LEAST_RANGE = 1e-12
 
 
@@ -54,7 +54,7 @@ def surface_of(model: Any, cells: Cells, wanted: Wanted = "score") -> Surface:
 
 
 def within_domain(model: Any, points: np.ndarray) -> np.ndarray:
-    """Histogram kernels have no negative numbers: the value at 0 is drawn there."""
+    """Points where the kernel is defined: histogram kernels need features >= 0."""
     from margrove.margin.kernels import needs_nonnegative
 
     is_positive = needs_nonnegative(getattr(model, "kernel", None))
@@ -68,10 +68,10 @@ def range_of(
     if kind != "score":
         return 0.0, 1.0
     finite = np.abs(values[np.isfinite(values)])
-    most = float(np.percentile(finite, _SPANNED)) if finite.size else 0.0
-    most = most if most > _LEAST_RANGE else float(finite.max(initial=0.0))
-    most = max(most, 1.0 if has_margins else _LEAST_RANGE)
-    return -most, most
+    limit = float(np.percentile(finite, _SPANNED)) if finite.size else 0.0
+    limit = limit if limit > _LEAST_RANGE else float(finite.max(initial=0.0))
+    limit = max(limit, 1.0 if has_margins else _LEAST_RANGE)
+    return -limit, limit
 
 
 def _of_two(model: Any, points: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, SurfaceKind]:
@@ -82,14 +82,14 @@ def _of_two(model: Any, points: np.ndarray, wanted: Wanted) -> tuple[np.ndarray,
 
 
 def _of_more(model: Any, points: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Confidence and class: a probability, or how far the best score is above the next."""
+    """Confidence and class: a probability, or the lead of the best score over the next."""
     if len(classes) == 1:
         return np.ones(len(points)), np.repeat(classes, len(points))
     if hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(points))
         return shares.max(axis=1), classes[np.argmax(shares, axis=1)]
     if isinstance(model, SVC | NuSVC):
-        # Votes of pairs of classes can name another class than the scores made of them.
+        # The class with most votes of pairs can differ from the class with the best score.
         of_pairs = copy(model)
         of_pairs.decision_function_shape = "ovo"
         decisions = of_pairs.decision_function(points)

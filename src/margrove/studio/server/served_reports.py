@@ -44,7 +44,7 @@ def report_headers(page: bytes) -> dict[str, str]:
 
     The opener policy has to be `unsafe-none`: browsers do not show a sandbox with another one.
     """
-    text = page[:4000].decode("latin-1").replace("&#39;", "'")  # Jinja escapes quotes so
+    text = page[:4000].decode("latin-1").replace("&#39;", "'")  # as Jinja escapes quotes
     found = _POLICY.search(text.encode("latin-1"))
     policy = _STRICTEST if found is None else found[1].decode()
     sandbox = "; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"

@@ -1,4 +1,4 @@
-"""uvicorn with limits for everything, without logs, and with a timeout for request headers."""
+"""uvicorn without logs, with limits of sizes, connections and times."""
 
 from __future__ import annotations
 

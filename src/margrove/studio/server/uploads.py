@@ -28,7 +28,7 @@ _FREE_DISK_BYTES = 100_000_000  # that an upload has to leave
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """Of one upload, and of all uploads of a session."""
+    """Limits of one upload, and of all uploads of a session."""
 
     max_bytes: int = 200_000_000
     max_tables: int = 20

@@ -20,11 +20,12 @@ def tree_of_scene(model: Any, scene: Scene, member: int = 0) -> dict[str, Any] |
 
 
 def tree_of_table(model: Any, table: LectureTable) -> dict[str, Any]:
+    """A tree that was grown on a table of the lectures."""
     return tree_of(model, features=table.columns, table=table.as_dict())
 
 
 def rule_of(tree: dict[str, Any] | None) -> str:
-    """A stump as a sentence; of a larger tree, its size."""
+    """A stump as a sentence; for a larger tree, its size."""
     if tree is None:
         return "a large tree"
     nodes = tree["nodes"]

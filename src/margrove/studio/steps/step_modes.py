@@ -19,9 +19,9 @@ from margrove.studio.worker import LruCache, key_of
 
 __all__ = ["STEPS", "StepMode", "step_of", "steps_of"]
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
-_REMEMBERED = 6
+_CACHED = 6
 
 _FORESTS = (
     "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier",
@@ -37,9 +37,9 @@ _GRADIENT = (
 
 @dataclass(frozen=True)
 class StepMode:
-    """A kind of steps: its texts, its learners, and the function that traces a fit.
+    """A way to show a fit in steps: its texts, its learners, and the function that traces a fit.
 
-    highlights   what the highlighted points of a state are
+    highlights   what the highlighted points of a step are
     """
 
     kind: str
@@ -56,7 +56,7 @@ STEPS: dict[str, StepMode] = {
         StepMode(
             "perceptron",
             "The perceptron, mistake by mistake",
-            "A step is a mistake: the point is added to the weights, or taken from them.",
+            "A step is a mistake: the point is added to the weights or subtracted from them.",
             ("Perceptron",),
             perceptron.trace,
             "the mistake",
@@ -81,7 +81,7 @@ STEPS: dict[str, StepMode] = {
             "hull",
             "The nearest points of two hulls, move by move",
             "A step moves a point of each hull towards the other, in the feature space of the "
-            "kernel. The margin is hard: neither C nor class weights count.",
+            "kernel. The margin is hard, so C and class weights have no effect.",
             ("SVC",),
             hull.trace,
             "points that have a weight",
@@ -89,7 +89,7 @@ STEPS: dict[str, StepMode] = {
         StepMode(
             "splits",
             "A tree, split by split",
-            "A step lets the leaf ask whose question gains most, summed over its points.",
+            "A step splits the leaf whose split gains most, summed over its points.",
             _TREES,
             splits.trace,
             "points of the leaf",
@@ -97,7 +97,7 @@ STEPS: dict[str, StepMode] = {
         StepMode(
             "pruning",
             "A tree, pruned step by step",
-            "A step raises the price of a leaf until some branches are not worth it.",
+            "A step raises the price of a leaf until some branches are not worth their leaves.",
             _TREES,
             pruning.trace,
             "points of the branch",
@@ -113,7 +113,7 @@ STEPS: dict[str, StepMode] = {
         StepMode(
             "adaboost",
             "AdaBoost, round by round",
-            "A step finds a rule for the points as they weigh now, and weighs them anew.",
+            "A step fits a rule to the weighted points, and then changes their weights.",
             ("AdaBoostClassifier",),
             adaboost.trace,
             "missed by this rule",
@@ -121,14 +121,14 @@ STEPS: dict[str, StepMode] = {
         StepMode(
             "gradient",
             "Gradient boosting, round by round",
-            "A step fits a tree to what is left over, and adds a part of it.",
+            "A step fits a tree to the residuals, and adds a fraction of it.",
             _GRADIENT,
             gradient_boosting.trace,
         ),
     )
 }
 
-_traces: LruCache[Trace] = LruCache(_REMEMBERED)
+_traces: LruCache[Trace] = LruCache(_CACHED)
 
 
 def steps_of(kind: Any, scene: Scene | LectureTable) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def step_of(
 def _mode(kind: Any, scene: Scene | LectureTable) -> StepMode:
     mode = STEPS.get(kind) if isinstance(kind, str) else None
     if mode is None:
-        raise StudioError(f"Steps are {', '.join(STEPS)}. There are no {ascii(kind)[:60]}.")
+        raise StudioError(f"Steps are {', '.join(STEPS)}. Got {ascii(kind)[:60]}.")
     if isinstance(scene, LectureTable):
         if kind != "splits":
             raise StudioError(f"Tables of the lectures are shown split by split, not by {kind}.")
@@ -213,7 +213,7 @@ def _traced(mode: StepMode, scene: Scene | LectureTable) -> Trace:
     return _with_studio_errors(mode, lambda: mode.trace(scene))
 
 
-def _with_studio_errors(mode: StepMode, make: Callable[[], Made]) -> Made:
+def _with_studio_errors(mode: StepMode, make: Callable[[], Result]) -> Result:
     """Call without warnings, which the picture of the scene shows; errors become StudioErrors."""
     try:
         with warnings.catch_warnings():

@@ -19,6 +19,7 @@ __all__ = [
     "GridShape",
     "Trace",
     "curve_over_steps",
+    "error_name",
     "point_number",
     "require_few_points",
     "require_two_classes",
@@ -46,7 +47,7 @@ class Trace:
     curves : list of dict
         See `curve_over_steps`.
     state : callable
-        ``state(number, grid)`` is the protocol's Step after `number` of the steps that are shown.
+        ``state(number, grid)`` returns the protocol's Step after `number` of the shown steps.
     scale : "linear" or "log"
         Of the curves.
     """
@@ -67,9 +68,9 @@ class Trace:
 
 
 def shown_numbers(total: int) -> list[int]:
-    """The numbers of the steps that are shown, from 0: all, or the first ones and the last.
+    """The numbers of the steps that are shown, from 0: all, or the first ones and the last one.
 
-    So the end is always shown; the last step then includes all that were left out.
+    The last step then includes all those that were left out.
     """
     if total <= MOST_STEPS:
         return list(range(total + 1))
@@ -77,10 +78,7 @@ def shown_numbers(total: int) -> list[int]:
 
 
 class FirstAndLast:
-    """A callback that keeps the steps that are shown: the first ones and the last one.
-
-    A fit may have millions of steps.
-    """
+    """A callback that keeps the shown steps of a fit, which may have millions of steps."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -99,13 +97,13 @@ class FirstAndLast:
         return shown_numbers(self.total)
 
     def at(self, position: int) -> Any:
-        """The record of a step that is shown, from 1."""
+        """The record of a shown step, by its position from 1."""
         is_last = position == len(self.numbers) - 1
         return self._last if is_last else self._first[position - 1]
 
 
 def step_record(text: str, **figures: Any) -> dict[str, Any]:
-    """A sentence and figures for a step; underscores in their names become spaces."""
+    """The sentence and the figures of a step; underscores in names of figures become spaces."""
     return {
         "text": text,
         "figures": {name.replace("_", " "): _plain(value) for name, value in figures.items()},
@@ -130,9 +128,14 @@ def curve_over_steps(name: str, values: Sequence[float] | np.ndarray) -> dict[st
     return {"name": name, "values": np.asarray(values, dtype=np.float32)}
 
 
-def state_of(number: int, **parts: Any) -> dict[str, Any]:
-    """A `Step` of the protocol; parts that are not given are empty."""
-    nothing: dict[str, Any] = {
+def error_name(scene: Scene) -> str:
+    """The name of the error: the share of mistakes, or the root of the mean squared error."""
+    return "error" if scene.task == "classification" else "root mean squared error"
+
+
+def state_of(number: int, **fields: Any) -> dict[str, Any]:
+    """A `Step` of the protocol; fields that are not given are empty."""
+    empty: dict[str, Any] = {
         "plane": None,
         "curve": None,
         "highlighted": [],
@@ -141,14 +144,14 @@ def state_of(number: int, **parts: Any) -> dict[str, Any]:
         "gains": None,
         "tree": None,
     }
-    unknown = set(parts) - set(nothing)
+    unknown = set(fields) - set(empty)
     if unknown:
         raise TypeError(f"A step has no {', '.join(sorted(unknown))}.")
-    return {"number": number} | nothing | parts
+    return {"number": number} | empty | fields
 
 
 def point_number(scene: Scene, row: int) -> int:
-    """The point of a training row, by its place in the scene."""
+    """The number in the scene of the point of a training row."""
     return int(scene.training_rows[row])
 
 
@@ -156,7 +159,7 @@ def require_two_classes(scene: Scene, what: str) -> None:
     n_classes = len(np.unique(scene.training()[1]))
     if n_classes != 2:
         raise StudioError(
-            f"{what} is shown for two classes, and there are {n_classes}: choose points of two "
+            f"{what} is shown for two classes, and there are {n_classes}. Choose points of two "
             "classes, or look at the final picture."
         )
 
@@ -165,5 +168,5 @@ def require_few_points(scene: Scene, what: str, most: int) -> None:
     n = len(scene.training_rows)
     if n > most:
         raise StudioError(
-            f"{what} is shown for at most {most:,} points, and there are {n:,}: take fewer points."
+            f"{what} is shown for at most {most:,} points, and there are {n:,}. Use fewer points."
         )

@@ -1,7 +1,7 @@
-"""The answers of the studio: for each kind of request, a function of the request and its job.
+"""For each kind of request, the function that answers it, of the request and its job.
 
 Requests come from a browser and are not trusted: an invalid one raises a `StudioError`. Each
-function returns the type of protocol.ts that its docstring names. Steps, lessons and lectures are
+function returns the type of `protocol.ts` that its docstring names. Steps, lessons and lectures are
 imported when they are first requested.
 """
 

@@ -24,7 +24,7 @@ class LruCache(Generic[Value]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of the key, which `make` returns if there is none; errors are not cached."""
+        """The value of the key; if there is none, the result of `make()`. Errors are not cached."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)

@@ -25,7 +25,7 @@ _LEARNERS = (
 
 
 def warm_steps(answers: Mapping[str, Any]) -> Iterator[Callable[[], None]]:
-    """Functions to call, each about a tenth of a second once its kernels are in the cache."""
+    """Functions to call; each takes about 0.1 s once its kernels are in the cache."""
     for name in _LEARNERS:
         yield lambda name=name: _fit_small(name)  # type: ignore[misc]
     if "catalogue" in answers:

@@ -106,15 +106,13 @@ def run_worker(connection: Any, settings: WorkerSettings) -> None:
 
 
 def _limit_resources(memory_bytes: int | None) -> None:
-    """Limit the data segment; of the address space, threads and compilers reserve much."""
+    """Limit the data segment; threads and compilers reserve much more address space."""
     if sys.platform == "win32":
         return
     import resource
 
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(
-            resource.RLIMIT_CORE, (0, 0)
-        )  # a core dump would contain the user's data
+    with contextlib.suppress(ValueError, OSError):  # a core dump would contain the user's data
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes is not None:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))

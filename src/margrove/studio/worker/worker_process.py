@@ -1,4 +1,4 @@
-"""The worker process as the server sees it: start, write, read, kill.
+"""The server's handle of the worker process: start, write, read, kill.
 
 Two threads read from it and write to it, so that the server never waits for it.
 """

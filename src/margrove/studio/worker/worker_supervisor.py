@@ -36,10 +36,10 @@ _LEAST_MEMORY = 2 << 30
 class Limits:
     """Time limits of a request, in seconds.
 
-    seconds          of a request whose answer people wait for
-    slow_seconds     of one of the `slow` kinds, which read tables or compare learners
+    seconds          for a request whose answer the user waits for
+    slow_seconds     for one of the `slow` kinds, which read tables or compare learners
     grace            for the worker to notice that its request was cancelled
-    compile_seconds  that compiling may add to each of these
+    compile_seconds  how much compiling may add to each of these
     """
 
     seconds: float = 120.0

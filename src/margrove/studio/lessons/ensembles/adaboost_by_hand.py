@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from margrove.studio.content import Scene, StudioError
-from margrove.studio.lessons.lesson import Lesson, Measure, preset_scene
-from margrove.studio.lessons.lesson_fits import fitted_to
+from margrove.studio.lessons.lesson import Lesson, Measure, fitted_to, preset_scene
 
 __all__ = ["LESSON"]
 
@@ -19,7 +18,7 @@ def _right(scene: Scene) -> Measure:
     if len(model) < _ROUND:
         raise StudioError(
             f"On these points there are only {len(model)} rounds: {model.history_.outcome}. Move "
-            "them back, or open the lesson anew."
+            "them back, or open the lesson again."
         )
     error, beta = (
         float(values[_ROUND - 1]) for values in (model.history_.error, model.history_.beta)
@@ -38,15 +37,14 @@ LESSON = Lesson(
     title="Ten points: AdaBoost",
     text="""
     Five points of each class, and a learner that can only draw one straight line along an axis.
-    Whatever line it draws, three points or more are wrong. What can be made of such rules of
-    thumb?
+    Whatever line it draws, three points or more are wrong. What can one do with such weak rules?
 
     AdaBoost asks for one rule after the other. In each round, the points that the last rule got
-    wrong weigh more, until right and wrong weigh the same: so the next rule has to tell
-    something new. A rule whose mistakes weigh epsilon gets beta = 1/2 ln((1 - epsilon) /
-    epsilon) as its say.
+    wrong weigh more, until right and wrong weigh the same: so the next rule has to find
+    something new. A rule whose mistakes weigh epsilon gets the weight
+    beta = 1/2 ln((1 - epsilon) / epsilon) in the vote.
 
-    Go through the three rounds. Each rule alone gets three points wrong, other ones each time.
+    Go through the three rounds. Each rule alone gets three points wrong, and each time others.
     The vote of all three, each with its beta, gets all ten right.
     """,
     stage="steps",

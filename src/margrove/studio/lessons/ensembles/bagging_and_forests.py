@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from margrove.studio.content import Scene
-from margrove.studio.lessons.lesson import Lesson, Measure, preset_scene
-from margrove.studio.lessons.lesson_fits import fitted_to
+from margrove.studio.lessons.lesson import Lesson, Measure, fitted_to, preset_scene
 
 __all__ = ["LESSON"]
 
@@ -23,7 +22,7 @@ def _right(scene: Scene) -> Measure:
         0.03,
         f"That is the mean over {len(left_out)} trees. A point is missed by one draw with "
         f"probability 1 - 1/{n}, and by all {n} of them with {(1 - 1 / n) ** n:.3f}. These points "
-        "test the tree for free: that is the out-of-bag error.",
+        "can test the tree: that gives the out-of-bag error.",
     )
 
 
@@ -32,16 +31,16 @@ LESSON = Lesson(
     title="Bagging and forests",
     text="""
     A deep tree follows its points closely. With other points it would be another tree, and that
-    is what makes it unreliable. If there were many sets of points, one could grow a tree on
-    each and let them vote: what is particular to one set would be outvoted.
+    makes it unreliable. If there were many sets of points, one could grow a tree on each and
+    let them vote: what is particular to one set would be outvoted.
 
     There is only one set. So each tree gets a draw from it, with replacement, of as many points
     as there are. In each step one more tree joins the vote, and the points that it has not seen
     are marked.
 
     Trees that all ask the same question first still make the same mistakes. A forest therefore
-    lets each split choose among a few features only, drawn at random. Single trees become worse by
-    that, and the forest better.
+    lets each split choose among a few features only, drawn at random. This makes single trees
+    worse, and the forest better.
     """,
     stage="steps",
     steps="members",

@@ -46,6 +46,6 @@ LESSON = Lesson(
         "Bootstrap the median of these ten waiting times, with 1000 resamples or more. What is its "
         "standard error?"
     ),
-    hint="It stands beside the histogram. One decimal is enough.",
+    hint="It is shown beside the histogram. One decimal is enough.",
     right=_right,
 )

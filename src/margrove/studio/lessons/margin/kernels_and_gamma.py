@@ -1,12 +1,11 @@
-"""Kernels, and how far a point's influence goes."""
+"""Kernels, and how far the influence of a point reaches."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from margrove.studio.content import Scene
-from margrove.studio.lessons.lesson import Count, Lesson, preset_scene
-from margrove.studio.lessons.lesson_fits import fitted_to
+from margrove.studio.lessons.lesson import Count, Lesson, fitted_to, preset_scene
 
 __all__ = ["LESSON"]
 
@@ -22,8 +21,8 @@ def _right(scene: Scene) -> Count:
     return Count(
         n[_LARGE],
         f"Of {len(scene.training_rows)} points. With gamma = {_MEDIUM:g} it is {n[_MEDIUM]}, and "
-        f"with {_SMALL:g} {n[_SMALL]}. Where every point only speaks for its own surroundings, "
-        "nearly all of them are needed: the machine has learnt them by heart.",
+        f"with {_SMALL:g} {n[_SMALL]}. Where every point influences only its neighbourhood, nearly "
+        "all points are needed: the machine has memorised them.",
     )
 
 
@@ -31,14 +30,13 @@ LESSON = Lesson(
     name="kernels",
     title="Kernels and gamma",
     text="""
-    No line separates a moon from the one that it embraces. But a machine needs no more of
-    points than their inner products, and a kernel is an inner product in another space, with
-    more room. A plane there is a curve here.
+    No line separates the two moons. But a support vector machine uses only inner products of
+    points, and a kernel is an inner product in another space, of more dimensions. A plane in that
+    space is a curve in this one.
 
-    The Gaussian kernel makes every point a hill. What the machine says of a place is the height
-    of all hills there, those of one class up and those of the other down. Gamma says how steep
-    they are: with a small one they are as wide as the whole plane, with a large one they are
-    needles.
+    The Gaussian kernel makes every point a hill. The score of a place is the sum of all hills
+    there: those of one class go up, those of the other go down. Gamma says how steep they are.
+    With a small gamma they are as wide as the whole plane, with a large one they are needles.
 
     The three machines differ in gamma only. The first is too stiff for the moons. The last has
     islands around single points, and all around them it knows nothing.

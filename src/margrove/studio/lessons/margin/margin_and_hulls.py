@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from margrove.studio.content import Scene
-from margrove.studio.lessons.lesson import Lesson, Measure, preset_scene
-from margrove.studio.lessons.lesson_fits import fitted_to
+from margrove.studio.lessons.lesson import Lesson, Measure, fitted_to, preset_scene
 
 __all__ = ["LESSON"]
 
@@ -29,15 +28,15 @@ LESSON = Lesson(
     title="Why the middle: margin and hulls",
     text="""
     Many lines separate these two clouds, and on these points all of them are equally right. On
-    new points they will not be. A line that all but touches a point today will be on the wrong
-    side of its neighbour tomorrow, so the safest line is the one with the most room.
+    new points they will not be. A line that passes close to a point will be on the wrong side of
+    some new point beside it. So the safest line is the one with the widest margin.
 
     Stretch a rubber band around each class: that is its convex hull. Of all pairs of points,
-    one in each hull, two are closest to each other. The line with the most room cuts the way
-    between these two in the middle, at a right angle.
+    one in each hull, two are closest to each other. The line with the widest margin crosses the
+    segment between these two in the middle, at a right angle.
 
     Each step moves both points towards each other. At the start each is the centre of its
-    class, and all points have a say. At the end, points deep inside have none.
+    class, and all points have a weight. At the end, points deep inside have none.
     """,
     stage="steps",
     steps="hull",
@@ -49,6 +48,6 @@ LESSON = Lesson(
         size=30,
     ),
     question="How far apart are the two hulls at the end?",
-    hint="The figure called distance, in the last step.",
+    hint="Look at the figure called distance, in the last step.",
     right=_right,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from margrove.studio.content import Scene
-from margrove.studio.lessons.lesson import Count, Lesson, preset_scene
-from margrove.studio.lessons.lesson_fits import fitted_to
+from margrove.studio.lessons.lesson import Count, Lesson, fitted_to, preset_scene
 
 __all__ = ["LESSON"]
 
@@ -15,12 +14,12 @@ def _right(scene: Scene) -> Count:
     model = fitted_to(scene, "Perceptron")
     n = int(model.mistakes_)
     if not model.separated_:
-        return Count(n, "No line separates these points, so it would go on making them for ever.")
+        return Count(n, "No line separates these points, so it would make mistakes for ever.")
     bound = float(model.novikoff_bound_)
     return Count(
         n,
-        f"Then all points are on their side. Novikoff's theorem promised at most {bound:.0f}: the "
-        "square of the radius of the points over the margin of the line that it found.",
+        "Then all points are on the right side. Novikoff's theorem allows at most "
+        f"{bound:.0f}: the square of the radius of the points divided by the margin of the line.",
     )
 
 
@@ -33,12 +32,12 @@ LESSON = Lesson(
     takes it away, depending on the class, and so turns the line a little.
 
     Each step here is one such mistake: the pale line is the one before, the strong line the one
-    after. Mind that the line often gets worse for other points. It need not improve every time
-    to arrive.
+    after. Note that the line often gets worse for other points. It need not improve in every
+    step to reach a solution.
 
-    If some line separates the classes, mistakes come to an end, however long one goes on. How
-    many there can be depends on how far out the points lie and how wide the gap between the
-    classes is. It does not depend on how many points there are.
+    If some line separates the classes, the number of mistakes is limited. The limit depends on
+    how far out the points lie and how wide the gap between the classes is. It does not depend on
+    how many points there are.
     """,
     stage="steps",
     steps="perceptron",

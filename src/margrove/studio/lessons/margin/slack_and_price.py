@@ -7,13 +7,12 @@ from functools import partial
 import numpy as np
 
 from margrove.studio.content import Scene
-from margrove.studio.lessons.lesson import Choice, Lesson, preset_scene
-from margrove.studio.lessons.lesson_fits import fitted_to
+from margrove.studio.lessons.lesson import Choice, Lesson, fitted_to, preset_scene
 
 __all__ = ["LESSON"]
 
 _CHOICES = ("wider", "narrower", "as wide as before")
-_SAME = 1e-3  # relative: what nobody could see
+_SAME = 1e-3  # relative: a change that cannot be seen
 
 
 def _right(scene: Scene) -> Choice:
@@ -23,8 +22,8 @@ def _right(scene: Scene) -> Choice:
     return Choice(
         (answer,),
         f"With C = 0.01 it is {before:.3g} wide, with C = 10 it is {after:.3g}. Where slack is "
-        "cheap, a wide margin with many points in it costs least. Where it is dear, few points "
-        "may be in it, and so it has to be narrow.",
+        "cheap, a wide margin with many points in it costs least. Where it is expensive, few "
+        "points may be in the margin, so it has to be narrow.",
     )
 
 
@@ -41,11 +40,11 @@ LESSON = Lesson(
     be inside the margin, or even on the wrong side, and how far it is beyond its margin is its
     slack.
 
-    Slack has a price, C for each unit. The machine looks for the best bargain between a wide
-    margin, which promises well for new points, and little slack on the old ones.
+    Slack has a price, C for each unit. The machine looks for the best compromise between a wide
+    margin, which is good for new points, and little slack on the training points.
 
     Move C from one end to the other. Points on the margin, inside it and on the wrong side are
-    marked differently. All others could be taken away, and nothing would change.
+    marked differently. All others could be removed, and nothing would change.
     """,
     stage="playground",
     make_scene=partial(

@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from margrove.studio.content import Scene
-from margrove.studio.lessons.lesson import Lesson, Measure, preset_scene
-from margrove.studio.lessons.lesson_fits import fitted_to
+from margrove.studio.lessons.lesson import Lesson, Measure, fitted_to, preset_scene
 
 __all__ = ["LESSON"]
 
@@ -35,11 +34,11 @@ LESSON = Lesson(
     which says how much it pushes the line away. All alphas together have to balance, those of
     one class against those of the other, or the line would not stay where it is.
 
-    So no alpha can change alone. SMO changes two at a time: what the one gains, the other makes
-    up for. That leaves a single direction, a line across the box of the two, and on a line the
-    best place is a formula.
+    So no alpha can change alone. SMO changes two at a time: the second one makes up for the
+    change of the first. That leaves a single direction, a line across the box of the two, and
+    there is a formula for the best point on a line.
 
-    Follow the box: the best place on the line may lie outside of it, and then the step ends at
+    Follow the box: the best point on the line may lie outside of it, and then the step ends at
     the edge. The dual objective, below, rises with every step.
     """,
     stage="steps",

@@ -26,7 +26,7 @@ LESSON = Lesson(
     title="Impurity: how mixed is a leaf",
     text="""
     A leaf of a tree should be pure. Until it is, one needs a number that says how mixed it is:
-    0 for one class only, the most where all classes are equally frequent.
+    0 for one class only, largest where all classes are equally frequent.
 
     Three are in use. The error says how often the more frequent class would be the wrong guess.
     The Gini index says how often two points drawn from the leaf differ. The entropy says how

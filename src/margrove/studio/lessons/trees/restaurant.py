@@ -1,4 +1,4 @@
-"""The restaurant: a question that tells nothing."""
+"""The restaurant: a question that gains nothing."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def _right(scene: None) -> Choice:
     return Choice(
         useless,
         f"In bits, the questions gain {listed}. For every kind of food, half of the guests "
-        "wait and half of them leave: the answer tells nothing.",
+        "wait and half of them leave, so the answer gains nothing.",
     )
 
 
 LESSON = Lesson(
     name="restaurant",
-    title="The restaurant: a question that tells nothing",
+    title="The restaurant: a question that gains nothing",
     text="""
     Twelve guests come to a restaurant where no table is free. Six of them wait, six leave. Ten
     things are known about each: whether there is a bar, how full the place is, what is cooked,
     how long one is told to wait.
 
-    A question is worth as much as its answers differ. After an answer that leaves only guests
-    who wait, there is nothing more to ask. After one that leaves as many of both kinds, one has
-    learnt nothing.
+    A question is good if the guests differ from answer to answer. After an answer that leaves
+    only guests who wait, there is nothing more to ask. After one that leaves as many of both
+    kinds, one has learnt nothing.
 
     Look at the tree: it asks first how full the place is. With nobody there, or only some
     people, all guests that were asked did the same. Only for a full house does it need further

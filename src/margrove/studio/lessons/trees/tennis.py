@@ -31,14 +31,14 @@ LESSON = Lesson(
     title="Tennis: which question first",
     text="""
     On fourteen days somebody wrote down the weather and whether there was tennis. A tree asks
-    for one thing after the other until all days that are left agree.
+    one question after the other until all days that are left agree.
 
-    Which question comes first? The one after whose answer one knows most. How little one knows
-    is measured by the entropy, in bits: 1 if both outcomes are as likely, 0 if one of them is
+    Which question comes first? The one whose answer tells most. What one does not know is
+    measured by the entropy, in bits: 1 if both outcomes are equally likely, 0 if one of them is
     certain. Of all fourteen days, nine with tennis and five without, it is 0.940.
 
-    After a question there is an entropy for each answer. Their mean, weighted by the days, is
-    what is left, and what was there before less what is left is the gain.
+    After a question there is an entropy for each answer. Their mean, weighted by the number of
+    days, is what is left. The gain is the entropy before the question minus what is left.
     """,
     stage="tree",
     table="play_tennis",

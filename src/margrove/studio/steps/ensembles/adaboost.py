@@ -93,10 +93,10 @@ def _describe(fit: _Fit, position: int) -> dict[str, Any]:
     history = fit.model.history_
     n_wrong = len(fit.wrong(number))
     error, beta = float(history.error[t]), float(history.beta[t])
-    text = f"Round {number} misses {n_wrong} points, which weigh {error:.3f}"
-    text = f"{text}, and counts beta = {beta:.3f}." if np.isfinite(beta) else f"{text}."
+    text = f"Round {number} misclassifies {n_wrong} points, whose weights sum to {error:.3f}"
+    text = f"{text}. Its weight is beta = {beta:.3f}." if np.isfinite(beta) else f"{text}."
     if n_wrong and np.isfinite(beta) and number < len(fit.model):
-        text = f"{text} They weigh more in the next round."
+        text = f"{text} These points weigh more in the next round."
     skipped = number - fit.numbers[position - 1] - 1
     if skipped:
         text = f"{skipped} rounds later, the last one. {text}"

@@ -1,4 +1,4 @@
-"""Boosted models after fewer rounds."""
+"""Boosted models of a scene, also after fewer rounds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MODELS = 64
 
 
 def boosted(scene: Scene, number: int | None = None) -> Any:
-    """The learner of a scene, fitted; with another number of rounds than its own, if given."""
+    """The learner of a scene, fitted; `number` replaces its number of rounds."""
     estimator = scene.estimator()
     if number is not None:
         name = "max_iter" if hasattr(estimator, "max_iter") else "n_estimators"
         estimator.set_params(**{name: number})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pictures show the warnings
+        warnings.simplefilter("ignore")  # the picture shows the warnings
         return estimator.fit(*scene.training())
 
 
@@ -36,7 +36,7 @@ class Boosted:
     _models: LruCache[Any] = field(default_factory=lambda: LruCache(_MODELS), init=False)
 
     def after(self, number: int) -> Any:
-        """The model after some rounds: a round depends only on earlier ones."""
+        """The model after `number` rounds: a round depends only on earlier ones."""
         if number == len(self.model):
             return self.model
         return self._models.get(number, partial(boosted, self.scene, number))

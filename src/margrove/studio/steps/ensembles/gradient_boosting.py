@@ -70,7 +70,7 @@ def trace(scene: Scene) -> Trace:
 
 
 def _scale(losses: LossCurve) -> Any:
-    """Logarithmic where losses stay positive and fall far."""
+    """Logarithmic if losses stay positive and fall by a factor of 20."""
     values = losses.training[np.isfinite(losses.training)]
     return (
         "log" if len(values) and values.min() > 0 and values.max() > 20 * values.min() else "linear"
@@ -90,7 +90,7 @@ def _describe(fit: _Fit, position: int) -> dict[str, Any]:
     )
     leaves = " + ".join(str(count) for count in found.leaves)
     text = (
-        f"Round {number} fits {trees} of {leaves} leaves to what is left over. The loss falls from "
+        f"Round {number} fits {trees} of {leaves} leaves to the residuals. The loss falls from "
         f"{found.loss_before:.4g} to {found.loss_after:.4g}."
     )
     if found.loss_after > found.loss_before:

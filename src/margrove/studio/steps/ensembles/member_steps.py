@@ -12,12 +12,12 @@ import numpy as np
 from margrove.ensemble.bagging import Bagging
 from margrove.studio.content import Scene
 from margrove.studio.pictures import curve_from_values, curve_of, places_of, plane_of
-from margrove.studio.steps.model_errors import ErrorMeter, error_name
 from margrove.studio.steps.shown_trees import tree_of_scene
 from margrove.studio.steps.traces import (
     GridShape,
     Trace,
     curve_over_steps,
+    error_name,
     shown_numbers,
     state_of,
     step_record,
@@ -25,17 +25,19 @@ from margrove.studio.steps.traces import (
 
 __all__ = ["first_members", "trace"]
 
+_MOST_POINTS = 2_000  # of each kind, on which the errors of hundreds of models are computed
+
 
 def first_members(model: Any, number: int) -> Any:
-    """An ensemble of the first members of a fitted one."""
+    """An ensemble of the first `number` members of a fitted one."""
     if number == len(model):
         return model
     if not isinstance(model, Bagging):
         return model[:number]
-    part = copy(model)
+    smaller = copy(model)
     for name in ("estimators_", "estimators_features_", "_samples"):
-        setattr(part, name, getattr(model, name)[:number])
-    return part
+        setattr(smaller, name, getattr(model, name)[:number])
+    return smaller
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +85,11 @@ def trace(scene: Scene) -> Trace:
     if estimator.bootstrap and not isinstance(estimator, Bagging):
         estimator.set_params(oob_score=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that few members leave points without an out-of-bag vote
+        warnings.simplefilter("ignore")  # few members leave points without out-of-bag votes
         model = estimator.fit(X, y)
     numbers = shown_numbers(len(model))
     fit = _Fit(scene, model, numbers)
-    meter = ErrorMeter(scene)
+    meter = _ErrorMeter(scene)
     errors = [meter.errors(first_members(model, number)) for number in numbers[1:]]
     curves = [curve_over_steps(meter.training_name, [np.nan, *(pair[0] for pair in errors)])]
     if scene.is_test.any():
@@ -125,9 +127,9 @@ def _describe(
     tree = fit.model.estimators_[number - 1]
     n, left = len(fit.scene.training_rows), len(fit.left_out(number))
     seen = f"has seen {n - left} of the {n} points" if left else f"has seen all {n} points"
-    text = f"Member {number} {seen}; {number} vote now."
+    text = f"Member {number} {seen}. Now {number} members vote."
     if number == 1:
-        text = f"Member 1 {seen}, and is alone."
+        text = f"Member 1 {seen}. It is the only one so far."
     figures: dict[str, Any] = {"member": number, "points seen": n - left}
     if hasattr(tree, "get_n_leaves"):
         figures |= {"leaves": int(tree.get_n_leaves()), "depth": int(tree.get_depth())}
@@ -137,3 +139,36 @@ def _describe(
     if out_of_bag is not None:
         figures["out-of-bag error"] = out_of_bag
     return step_record(text, **figures)
+
+
+class _ErrorMeter:
+    """Computes errors of models on the points of a scene, or on some if there are many."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._is_class = scene.task == "classification"
+        self._training = _some(*scene.training())
+        self._test = _some(*scene.testing()) if scene.is_test.any() else None
+        name = error_name(scene)
+        n = len(scene.training_rows)
+        of = f", of {len(self._training[1]):,} points" if n > _MOST_POINTS else ""
+        self.training_name = f"training {name}{of}"
+        self.test_name = f"test {name}"
+
+    def errors(self, model: Any) -> tuple[float, float | None]:
+        """The errors on training points and on test points; None if there are no test points."""
+        test = None if self._test is None else self._error(model, *self._test)
+        return self._error(model, *self._training), test
+
+    def _error(self, model: Any, X: np.ndarray, y: np.ndarray) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the picture shows the warnings of the fit
+            found = np.asarray(model.predict(X))
+        if self._is_class:
+            return float(np.mean(found != y))
+        return float(np.sqrt(np.mean((found - y) ** 2)))
+
+
+def _some(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every k-th point, so that few enough are left."""
+    every = -(-len(y) // _MOST_POINTS)
+    return (X[::every], y[::every]) if every > 1 else (X, y)

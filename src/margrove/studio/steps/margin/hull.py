@@ -30,21 +30,21 @@ __all__ = ["trace"]
 
 _MOST_POINTS = 1_000
 _MODELS = 64
-_MOST_MARKED = 12  # points with a weight; at the start it is all of them
+_MOST_MARKED = 12  # points with a weight; at the start all points have one
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """`corners` are those of the hulls in the plane, None for a kernel."""
+    """A fit; `corners` are those of the hulls in the plane, None for a kernel."""
 
     scene: Scene
     fitted: Any
-    heard: FirstAndLast
+    recorded: FirstAndLast
     corners: list[list[list[float]]] | None
     models: LruCache[Any]
 
     def model(self, number: int) -> Any:
-        if number == self.heard.total:
+        if number == self.recorded.total:
             return self.fitted
         return self.models.get(number, partial(self._ended, number))
 
@@ -52,7 +52,7 @@ class _Fit:
         return ended_after(_estimator(self.scene), *self.scene.training(), number)
 
     def state(self, position: int, grid: GridShape) -> dict[str, Any]:
-        model = self.model(self.heard.numbers[position])
+        model = self.model(self.recorded.numbers[position])
         plane = plane_of(model, self.scene, grid)
         lines = []
         if self.corners is not None:
@@ -64,7 +64,7 @@ class _Fit:
             }
             lines = [_line(model, "after")]
             if position > 0:
-                before = self.model(self.heard.numbers[position - 1])
+                before = self.model(self.recorded.numbers[position - 1])
                 lines.insert(0, _line(before, "before"))
         rows = model.support_ if len(model.support_) <= _MOST_MARKED else model.support_[:0]
         marked = self.scene.training_rows[rows].tolist()
@@ -75,24 +75,23 @@ def trace(scene: Scene) -> Trace:
     require_two_classes(scene, "The nearest points of hulls")
     require_few_points(scene, "The search for the nearest points of hulls", _MOST_POINTS)
     X, y = scene.training()
-    heard = FirstAndLast()
+    recorded = FirstAndLast()
     try:
-        with watch(on_step=heard):
+        with watch(on_step=recorded):
             fitted = _estimator(scene).fit(X, y)
     except NotSeparableError as error:
         raise StudioError(
-            "The hulls of the two classes overlap, so that no points of them are the nearest, and "
-            "there is no margin. Move the points apart, or choose a kernel in whose feature space "
-            "they are."
+            "The hulls of the two classes overlap, so there are no nearest points and no margin. "
+            "Move the points apart, or choose a kernel that separates the classes."
         ) from error
     is_linear = fitted.kernel == "linear"
     corners = [X[rows].tolist() for rows in hull_facts(X, y).corners] if is_linear else None
-    fit = _Fit(scene, fitted, heard, corners, LruCache(_MODELS))
-    moves = [heard.at(k) for k in range(1, len(heard.numbers))]
+    fit = _Fit(scene, fitted, recorded, corners, LruCache(_MODELS))
+    moves = [recorded.at(k) for k in range(1, len(recorded.numbers))]
     distances = [_width(fit.model(0)), *(float(np.sqrt(2.0 * move.objective)) for move in moves)]
     return Trace(
         steps=[_describe(fit, k, distances[k]) for k in range(1, len(distances))],
-        total=heard.total,
+        total=recorded.total,
         curves=[curve_over_steps("distance between the nearest points", distances)],
         state=fit.state,
     )
@@ -128,13 +127,13 @@ def _line(model: Any, role: str) -> dict[str, Any]:
 
 
 def _describe(fit: _Fit, position: int, distance: float) -> dict[str, Any]:
-    move, numbers = fit.heard.at(position), fit.heard.numbers
+    move, numbers = fit.recorded.at(position), fit.recorded.numbers
     how = (
-        "along a face of the hulls, the weights at a bound staying there"
+        "along a face of the hulls, where the weights at a bound stay"
         if move.on_face
-        else "downhill, and back onto the hulls"
+        else "down the gradient, projected onto the hulls"
     )
-    text = f"Both points move {how}: {move.moved} weights change, {distance:.4g} apart now."
+    text = f"Both points move {how}: {move.moved} weights change. Their distance is {distance:.4g}."
     skipped = numbers[position] - numbers[position - 1] - 1
     if skipped:
         text = f"{skipped} moves later, the last one. {text}"

@@ -30,7 +30,7 @@ _MOST_POINTS = 5_000
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """The steps of the plain perceptron, and the estimator of the scene, which may average."""
+    """The steps without averaging, and the fitted estimator of the scene, which may average."""
 
     scene: Scene
     found: PerceptronSteps
@@ -52,7 +52,7 @@ class _Fit:
         number, is_last = self.numbers[position], position == len(self.numbers) - 1
         lines = [] if position == 0 else [self.line(self.numbers[position - 1], "before")]
         lines.append(self.line(number, "after"))
-        lines = [line for line in lines if any(line["weights"])]  # others are nowhere
+        lines = [line for line in lines if any(line["weights"])]  # weights of 0 give no line
         is_averaged = is_last and bool(self.fitted.average)
         if is_averaged:
             weights, intercept = self.fitted.coef_[0], self.fitted.intercept_[0]
@@ -60,11 +60,11 @@ class _Fit:
                 {"weights": weights.tolist(), "intercept": float(intercept), "role": "average"}
             )
         model = self.fitted if is_averaged else self.model(number)
-        is_somewhere = bool(model.coef_.any() or model.intercept_.any())
+        has_boundary = bool(model.coef_.any() or model.intercept_.any())
         row = [] if position == 0 else [int(self.found.mistaken[number - 1])]
         return state_of(
             position,
-            plane=plane_of(model, self.scene, grid) if is_somewhere else None,
+            plane=plane_of(model, self.scene, grid) if has_boundary else None,
             highlighted=[point_number(self.scene, mistake) for mistake in row],
             lines=lines,
         )
@@ -74,8 +74,8 @@ def trace(scene: Scene) -> Trace:
     require_two_classes(scene, "The perceptron, step by step,")
     require_few_points(scene, "The perceptron, step by step,", _MOST_POINTS)
     X, y = scene.training()
-    plain = scene.estimator().set_params(average=False)
-    found = perceptron_steps(X, y, estimator=plain)
+    unaveraged = scene.estimator().set_params(average=False)
+    found = perceptron_steps(X, y, estimator=unaveraged)
     fitted = scene.estimator().fit(X, y)
     fit = _Fit(scene, found, fitted, shown_numbers(len(found)))
     wrong = _wrong_sides(found, fit.numbers)
@@ -101,12 +101,12 @@ def _describe(fit: _Fit, position: int, wrong: int) -> dict[str, Any]:
     sign = found.rows.signs[row]
     value = float(found.values[number - 1])
     label = fit.scene.classes[int(fit.scene.y[point - 1])]
-    where = "on the wrong side" if value < 0 else "on no side yet"
+    where = "on the wrong side" if value < 0 else "on neither side yet"
     if value > 0:
-        where = "right, but closer than the margin asks"
+        where = "on the right side, but within the margin"
     text = (
         f"Point {point} ({label}) is {where}: y f(x) = {value:.3g}. It is "
-        f"{'added to' if sign > 0 else 'taken from'} the weights."
+        f"{'added to' if sign > 0 else 'subtracted from'} the weights."
     )
     skipped = number - fit.numbers[position - 1] - 1
     if skipped:

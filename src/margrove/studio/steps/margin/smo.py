@@ -1,7 +1,7 @@
 """Sequential minimal optimisation, pair by pair: the box of each step, and the machine after it.
 
-The machine after k steps is one that was allowed k steps, `SVC(max_iter=k)`: the solver is
-deterministic, and takes the same ones.
+The machine after k steps is fitted with a limit of k steps, `SVC(max_iter=k)`: the solver is
+deterministic and takes the same steps.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ _MODELS = 64
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """`boxes` are those of the first steps, as far as the formula of the lectures holds."""
+    """A fit; `boxes` are those of the first steps, as far as the formula of the lectures holds."""
 
     scene: Scene
     fitted: Any
     boxes: tuple[SmoBox, ...]
-    heard: FirstAndLast
+    recorded: FirstAndLast
     models: LruCache[Any]
 
     def model(self, number: int) -> Any:
-        if number == self.heard.total:
+        if number == self.recorded.total:
             return self.fitted
         return self.models.get(number, partial(self._limited, number))
 
     def _limited(self, number: int) -> Any:
         estimator = self.scene.estimator().set_params(solver="smo", max_iter=number)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it was ended is what was asked for
+            warnings.simplefilter("ignore")  # that the limit was reached
             return estimator.fit(*self.scene.training())
 
     def box(self, number: int) -> SmoBox | None:
@@ -65,8 +65,8 @@ class _Fit:
     def state(self, position: int, grid: GridShape) -> dict[str, Any]:
         if position == 0:
             return state_of(0)
-        number = self.heard.numbers[position]
-        step, box = self.heard.at(position), self.box(number)
+        number = self.recorded.numbers[position]
+        step, box = self.recorded.at(position), self.box(number)
         return state_of(
             position,
             plane=plane_of(self.model(number), self.scene, grid),
@@ -81,19 +81,19 @@ def trace(scene: Scene) -> Trace:
     estimator = scene.estimator().set_params(solver="smo")
     _require_boxes(estimator)
     X, y = scene.training()
-    heard = FirstAndLast()
-    with warnings.catch_warnings(), watch(on_step=heard):
+    recorded = FirstAndLast()
+    with warnings.catch_warnings(), watch(on_step=recorded):
         warnings.simplefilter("ignore")
         fitted = estimator.fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         first = clone(estimator).set_params(max_iter=MOST_STEPS)
         boxes = smo_boxes(X, y, estimator=first).boxes
-    fit = _Fit(scene, fitted, boxes[: heard.total], heard, LruCache(_MODELS))
+    fit = _Fit(scene, fitted, boxes[: recorded.total], recorded, LruCache(_MODELS))
     objectives = _objectives(fit)
     return Trace(
-        steps=[_describe(fit, k, float(objectives[k])) for k in range(1, len(heard.numbers))],
-        total=heard.total,
+        steps=[_describe(fit, k, float(objectives[k])) for k in range(1, len(recorded.numbers))],
+        total=recorded.total,
         curves=[curve_over_steps("dual objective", objectives)],
         state=fit.state,
     )
@@ -102,18 +102,18 @@ def trace(scene: Scene) -> Trace:
 def _require_boxes(estimator: Any) -> None:
     if not np.isfinite(estimator.C):
         raise StudioError(
-            "SMO needs a finite C: without slack the boxes have no end. Choose a C, or watch the "
-            "nearest points of the hulls."
+            "SMO needs a finite C: without slack the boxes are unbounded. Choose a finite C, or "
+            "the steps of the nearest points of two hulls."
         )
     if estimator.class_weight is not None:
-        raise StudioError("SMO is shown for points that all count alike: take off class weights.")
+        raise StudioError("SMO is shown for points of equal weight. Remove the class weights.")
 
 
 def _objectives(fit: _Fit) -> np.ndarray:
     """The dual objective at the start and after each shown step; NaN where it is unknown."""
     gains = np.array([float(box.gain(*box.after)) for box in fit.boxes])
     known = np.concatenate([[0.0], np.cumsum(gains)])
-    numbers = np.array(fit.heard.numbers)
+    numbers = np.array(fit.recorded.numbers)
     found = np.where(numbers < len(known), known[np.minimum(numbers, len(known) - 1)], np.nan)
     if np.isnan(found[-1]):
         found[-1] = fit.fitted.certificate_.machines[0].dual
@@ -130,7 +130,7 @@ def _box(scene: Scene, box: SmoBox) -> dict[str, Any]:
         "bounds": list(box.bounds),
         "before": box.before.tolist(),
         "after": box.after.tolist(),
-        # Without curvature it would go on for ever: as far as the end that it was clipped to.
+        # Without curvature it is infinite: the end that it was clipped to is drawn.
         "unclipped": float(box.after[1]) if unclipped is None else unclipped,
         "low": box.low,
         "high": box.high,
@@ -139,19 +139,17 @@ def _box(scene: Scene, box: SmoBox) -> dict[str, Any]:
 
 
 def _describe(fit: _Fit, position: int, objective: float) -> dict[str, Any]:
-    number = fit.heard.numbers[position]
-    step, box = fit.heard.at(position), fit.box(number)
+    number = fit.recorded.numbers[position]
+    step, box = fit.recorded.at(position), fit.box(number)
     first, second = (point_number(fit.scene, row) + 1 for row in (step.first, step.second))
     figures: dict[str, Any] = {"first": first, "second": second}
-    skipped = number - fit.heard.numbers[position - 1] - 1
+    skipped = number - fit.recorded.numbers[position - 1] - 1
     if skipped:
         text = f"{skipped + 1} steps at once, to the end of the fit; the last is"
     else:
         text = "A step"
     text = f"{text} on points {first} and {second}"
-    if (
-        box is None
-    ):  # one that is not shown in a box: the last of very many, or a kernel that is none
+    if box is None:  # the last of very many steps, or a kernel that is not positive definite
         text = f"{text}."
     else:
         went = f"alpha of point {second} goes from {box.before[1]:.3g} to {box.after[1]:.3g}"

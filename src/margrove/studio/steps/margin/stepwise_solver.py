@@ -1,7 +1,7 @@
-"""Support vector machines whose solver takes one elementary step at a time, and can be ended.
+"""Support vector machines whose solver takes one elementary step at a time, and can be stopped.
 
-The machine is fitted as ever; only its solver is wrapped. So what is learnt after k steps is what
-the estimator itself makes of the solver's state then: coefficients, support vectors, intercept.
+The machine is fitted as usual; only its solver is wrapped. So the estimator itself turns the state
+of the solver after k steps into coefficients, support vectors and intercept.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from margrove.margin.svm import SVC
 
 __all__ = ["ended_after", "fitted_with"]
 
-_ONE_STEP = 1e-9  # work that is done by the smallest step there is
+_ONE_STEP = 1e-9  # an amount of work for which a solver takes a single step
 
-Look = Callable[[Any, list[Any]], bool]  # of a solver and its steps; True ends the fit
+Look = Callable[[Any, list[Any]], bool]  # takes a solver and its steps; True ends the fit
 
 
 class _Stepwise:
@@ -28,9 +28,9 @@ class _Stepwise:
 
     def __init__(self, solver: Any, look: Look) -> None:
         self._solver, self._look = solver, look
-        self._told: list[Any] = []
-        self._waiting: list[Any] = []
-        self._ended = look(solver, self._told)
+        self._steps: list[Any] = []
+        self._unread: list[Any] = []
+        self._ended = look(solver, self._steps)
         self.unit, self.total = solver.unit, solver.total
 
     @property
@@ -48,13 +48,13 @@ class _Stepwise:
     def advance(self, work: float) -> float:
         done = float(self._solver.advance(_ONE_STEP))
         steps = self._solver.read_steps()
-        self._told += steps
-        self._waiting += steps
-        self._ended = bool(steps) and self._look(self._solver, self._told)
+        self._steps += steps
+        self._unread += steps
+        self._ended = bool(steps) and self._look(self._solver, self._steps)
         return done
 
     def read_steps(self) -> list[Any]:
-        steps, self._waiting = self._waiting, []
+        steps, self._unread = self._unread, []
         return steps
 
     def result(self) -> Any:
@@ -79,8 +79,8 @@ def fitted_with(estimator: SVC, X: np.ndarray, y: np.ndarray, look: Look) -> SVC
         With a solver for the whole Gram matrix.
     X, y : rows of two classes
     look : callable
-        Called with the solver and the list of all its steps: at the start, and after each
-        step. Returning True ends the fit with what has been learnt so far.
+        Called with the solver and the list of all its steps, at the start and after each step.
+        Returning True ends the fit with the current solution.
 
     Returns
     -------
@@ -90,14 +90,14 @@ def fitted_with(estimator: SVC, X: np.ndarray, y: np.ndarray, look: Look) -> SVC
     stepwise = _StepwiseSVC(**parameters)
     stepwise._look = look
     machine = SVC(**parameters)
-    # A solver tells its steps only if somebody listens.
+    # Solvers record their steps only if there is a callback for them.
     with warnings.catch_warnings(), watch(on_step=lambda step: None):
-        warnings.simplefilter("ignore")  # that it was ended is what was asked for
+        warnings.simplefilter("ignore")  # that it was stopped early
         stepwise.fit(X, y)
     machine.__dict__ |= {name: value for name, value in vars(stepwise).items() if name != "_look"}
     return machine
 
 
 def ended_after(estimator: SVC, X: np.ndarray, y: np.ndarray, n_steps: int) -> SVC:
-    """The machine after some elementary steps of its solver."""
+    """The machine after `n_steps` elementary steps of its solver."""
     return fitted_with(estimator, X, y, lambda solver, steps: len(steps) >= n_steps)

@@ -1,12 +1,12 @@
 """Stochastic subgradients on the primal problem, visit by visit.
 
-What is shown after a visit is the solver's own iterate; at the end stands the fitted machine, which
-is the average of the iterates of the last epochs. With s = n / (visits so far), v the weights of
-the subgradients met and B = sum v_j y_j, the iterate is
+After a visit the iterate of the solver is shown, and at the end the fitted machine, which is the
+average of the iterates of the last epochs. With s = n / (visits so far), v the weights of the
+subgradients so far and B = sum v_j y_j, the iterate is
 
     f(x) = s sum_j (v_j y_j - B / n) K(x_j, x) + b
 
-because steps are taken about the mean of the rows; b collects what does not depend on x. See
+because steps are taken about the mean of the rows; b contains what does not depend on x. See
 `margin.solvers.dual.primal_sgd`.
 """
 
@@ -57,12 +57,14 @@ class Iterate:
 class _Fit:
     scene: Scene
     fitted: Any
-    heard: FirstAndLast
+    recorded: FirstAndLast
     iterates: list[Iterate]
 
     def state(self, position: int, grid: GridShape) -> dict[str, Any]:
-        visited = [] if position == 0 else [point_number(self.scene, self.heard.at(position).row)]
-        if position == len(self.heard.numbers) - 1:
+        visited = (
+            [] if position == 0 else [point_number(self.scene, self.recorded.at(position).row)]
+        )
+        if position == len(self.recorded.numbers) - 1:
             plane = plane_of(self.fitted, self.scene, grid)
         elif position == 0:
             plane = None
@@ -93,20 +95,20 @@ def trace(scene: Scene) -> Trace:
     require_few_points(scene, "The subgradient method, step by step,", _MOST_POINTS)
     estimator = scene.estimator().set_params(solver="sgd", class_weight=None)
     if not np.isfinite(estimator.C):
-        raise StudioError("Subgradients need a finite C, the price of slack. Choose one.")
+        raise StudioError("Subgradients need a finite C. Choose one.")
     X, y = scene.training()
-    heard = FirstAndLast()
-    with warnings.catch_warnings(), watch(on_step=heard):
-        warnings.simplefilter("ignore")  # the end says how good it is
+    recorded = FirstAndLast()
+    with warnings.catch_warnings(), watch(on_step=recorded):
+        warnings.simplefilter("ignore")  # the certificate shows how good the solution is
         fitted = estimator.fit(X, y)
     iterates = _iterates(estimator, X, y)
-    fit = _Fit(scene, fitted, heard, iterates)
-    numbers = heard.numbers
+    fit = _Fit(scene, fitted, recorded, iterates)
+    numbers = recorded.numbers
     end = float(fitted.certificate_.machines[0].primal)
     objectives = [iterate.objective for iterate in iterates[: len(numbers) - 1]] + [end]
     return Trace(
         steps=[_describe(fit, k, objectives[k]) for k in range(1, len(numbers))],
-        total=heard.total,
+        total=recorded.total,
         curves=[curve_over_steps("primal objective", objectives[: len(numbers)])],
         state=fit.state,
         scale="log",
@@ -114,7 +116,7 @@ def trace(scene: Scene) -> Trace:
 
 
 def _iterates(estimator: Any, X: np.ndarray, y: np.ndarray) -> list[Iterate]:
-    """At the start, and after each of the first visits that violated the margin."""
+    """The iterates at the start and after each of the first visits that violated the margin."""
     found: list[Iterate] = []
     solvers: list[Any] = []
     means: list[np.ndarray] = []
@@ -129,9 +131,8 @@ def _iterates(estimator: Any, X: np.ndarray, y: np.ndarray) -> list[Iterate]:
     fitted_with(estimator, X, y, look)
     (solver,) = solvers
     problem = solver._problem
-    values = (
-        np.stack([iterate.coef for iterate in found]) @ solver._K
-    )  # at once, which is much faster
+    # One product for all iterates is much faster.
+    values = np.stack([iterate.coef for iterate in found]) @ solver._K
     return [
         replace(
             iterate,
@@ -163,7 +164,7 @@ def iterate_of(solver: Any, means: np.ndarray) -> Iterate:
 
 
 def _describe(fit: _Fit, position: int, objective: float) -> dict[str, Any]:
-    visit, numbers = fit.heard.at(position), fit.heard.numbers
+    visit, numbers = fit.recorded.at(position), fit.recorded.numbers
     point = point_number(fit.scene, visit.row) + 1
     value = f"{visit.value + 0.0:.3g}, below 1" if visit.value < 0.9995 else "just below 1"
     text = f"Point {point} has y f(x) = {value}: the weights take a step towards it, and shrink."

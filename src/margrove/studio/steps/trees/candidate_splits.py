@@ -25,7 +25,7 @@ def question_at(growth: Growth, node: int, features: Sequence[str]) -> str:
 def gains_at(
     growth: Growth, node: int, shown_as: int, features: Sequence[str]
 ) -> dict[str, Any] | None:
-    """The protocol's Gains of a node; None where categories are split in two sets.
+    """The protocol's Gains of a node; None where categories are split into two sets.
 
     `shown_as` is the number of the node in the tree that is drawn.
     """
@@ -70,7 +70,7 @@ def _of_thresholds(
     growth: Growth, X: np.ndarray, y: np.ndarray, features: Sequence[str]
 ) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a node may have few rows with many values
+        warnings.simplefilter("ignore")  # of few rows with many values
         curves = gain_curves(X, y, criterion=growth.model.criterion).curves
     return [_of_curve(curve, features[curve.index]) for curve in curves]
 

@@ -1,4 +1,4 @@
-"""Cost-complexity pruning: from the whole tree to its root, with a rising price of a leaf."""
+"""Cost-complexity pruning: from the full tree to its root, with a rising price of a leaf."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from margrove.facts.models import PruningErrors, pruning_errors
 from margrove.grove.prune import prune
 from margrove.studio.content import Scene
 from margrove.studio.pictures import curve_of, plane_of
-from margrove.studio.steps.model_errors import error_name
 from margrove.studio.steps.shown_trees import tree_of_scene
 from margrove.studio.steps.traces import (
     GridShape,
     Trace,
     curve_over_steps,
+    error_name,
     shown_numbers,
     state_of,
     step_record,
@@ -32,10 +32,10 @@ _MODELS = 64
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """has_test: whether `errors.test_errors` are those of test points."""
+    """A fit; `has_test` says whether `errors.test_errors` are those of test points."""
 
     scene: Scene
-    whole: Any
+    full_tree: Any
     errors: PruningErrors
     has_test: bool
     numbers: list[int]
@@ -43,21 +43,21 @@ class _Fit:
 
     @property
     def training(self) -> np.ndarray:
-        return self._as_told(self.errors.training_errors)
+        return self._shown(self.errors.training_errors)
 
     @property
     def test(self) -> np.ndarray:
-        return self._as_told(self.errors.test_errors)
+        return self._shown(self.errors.test_errors)
 
-    def _as_told(self, errors: np.ndarray) -> np.ndarray:
-        """Shares of mistakes, or roots of mean squared errors."""
+    def _shown(self, errors: np.ndarray) -> np.ndarray:
+        """Errors as the page shows them: shares of mistakes, or roots of mean squared errors."""
         return errors if self.scene.task == "classification" else np.sqrt(errors)
 
     def model(self, number: int) -> Any:
         if number == 0:
-            return self.whole
+            return self.full_tree
         alpha = float(self.errors.ccp_alphas[number])
-        return self.models.get(number, partial(prune, self.whole, ccp_alpha=alpha))
+        return self.models.get(number, partial(prune, self.full_tree, ccp_alpha=alpha))
 
     def state(self, position: int, grid: GridShape) -> dict[str, Any]:
         model = self.model(self.numbers[position])
@@ -81,12 +81,12 @@ class _Fit:
 def trace(scene: Scene) -> Trace:
     X, y = scene.training()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the picture has shown what was warned of
-        whole = scene.estimator().set_params(ccp_alpha=0.0).fit(X, y)
+        warnings.simplefilter("ignore")  # the picture shows the warnings
+        full_tree = scene.estimator().set_params(ccp_alpha=0.0).fit(X, y)
     has_test = bool(scene.is_test.any())
-    errors = pruning_errors(whole, X, y, *(scene.testing() if has_test else (X, y)))
+    errors = pruning_errors(full_tree, X, y, *(scene.testing() if has_test else (X, y)))
     numbers = shown_numbers(len(errors.ccp_alphas) - 1)
-    fit = _Fit(scene, whole, errors, has_test, numbers, LruCache(_MODELS))
+    fit = _Fit(scene, full_tree, errors, has_test, numbers, LruCache(_MODELS))
     curves = [curve_over_steps(f"training {error_name(scene)}", fit.training[numbers])]
     if has_test:
         curves.append(curve_over_steps(f"test {error_name(scene)}", fit.test[numbers]))
@@ -108,9 +108,9 @@ def _describe(fit: _Fit, position: int) -> dict[str, Any]:
         f"worth it: {leaves} {'is' if leaves == 1 else 'are'} left."
     )
     if fit.has_test and number == errors.best:
-        text = f"{text} No tree on the way has a smaller test error, and none as good fewer leaves."
+        text = f"{text} No other tree has a smaller test error, or an equal one with fewer leaves."
     if number == _chosen(fit):
-        text = f"{text} This is the tree of the price that is set."
+        text = f"{text} This is the tree for the chosen price."
     figures: dict[str, Any] = {
         "alpha": alpha,
         "leaves": leaves,

@@ -39,13 +39,13 @@ class _Fit:
     def state(self, position: int, grid: GridShape) -> dict[str, Any]:
         number = self.numbers[position]
         model = self.growth.after(number)
-        parts: dict[str, Any] = self._drawn(model, grid)
+        fields: dict[str, Any] = self._drawn(model, grid)
         if position > 0:
             node = self.growth.order[number - 1]
             shown_as = self.growth.number_of(node, number)
-            parts["gains"] = gains_at(self.growth, node, shown_as, self.features)
-            parts["highlighted"] = self._points(self.growth.rows_of(node))
-        return state_of(position, **parts)
+            fields["gains"] = gains_at(self.growth, node, shown_as, self.features)
+            fields["highlighted"] = self._points(self.growth.rows_of(node))
+        return state_of(position, **fields)
 
     def _drawn(self, model: Any, grid: GridShape) -> dict[str, Any]:
         if isinstance(self.source, LectureTable):
@@ -63,7 +63,7 @@ class _Fit:
 
 
 def trace(source: Scene | LectureTable) -> Trace:
-    """Of the tree of a scene, or of a table of the lectures."""
+    """The trace of the tree of a scene, or of a table of the lectures."""
     growth, features = _grown(source)
     numbers = shown_numbers(len(growth.order))
     fit = _Fit(source, growth, features, numbers)
@@ -96,7 +96,7 @@ def _grown(source: Scene | LectureTable) -> tuple[Growth, Sequence[str]]:
         return Growth(source.fitted(), source.rows, source.target), source.columns
     X, y = source.training()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the picture has shown what was warned of
+        warnings.simplefilter("ignore")  # the picture shows the warnings
         model = source.estimator().fit(X, y)
     return Growth(model, X, y), source.features[: X.shape[1]]
 
@@ -129,5 +129,5 @@ def _describe(fit: _Fit, position: int, training: float, testing: float | None) 
 
 
 def _leaves(growth: Growth, number: int) -> int:
-    """A split into k branches makes k leaves of one."""
+    """Leaves after so many splits: a split into k branches turns one leaf into k."""
     return 1 + int((growth.arrays.n_children[growth.order[:number]] - 1).sum())

@@ -1,6 +1,6 @@
 """A grown tree, its rows, and the order of its splits: the largest gain first.
 
-Every tree on the way is the grown one with the splits to come taken back, by `margrove.prune`.
+An intermediate tree is the grown one, pruned by `margrove.prune` at all later splits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Growth"]
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """A fitted tree and what it was grown on.
+    """A fitted tree and its training rows.
 
     model   DecisionTreeClassifier or DecisionTreeRegressor
     X       (n, d) numbers, or categories as text
@@ -42,33 +42,33 @@ class Growth:
     def order(self) -> list[int]:
         """Nodes in the order of their splits: always the open node with the largest gain."""
         tree = self.arrays
-        waiting: list[tuple[float, int]] = []
+        heap: list[tuple[float, int]] = []
         ordered: list[int] = []
 
-        def wait(node: int) -> None:
+        def push(node: int) -> None:
             if tree.kind[node] != LEAF:
-                heappush(waiting, (-float(tree.decrease[node]), node))
+                heappush(heap, (-float(tree.decrease[node]), node))
 
-        wait(0)
-        while waiting:
-            _, node = heappop(waiting)
+        push(0)
+        while heap:
+            _, node = heappop(heap)
             ordered.append(node)
             for child in tree.children_of(node).tolist():
-                wait(child)
+                push(child)
         return ordered
 
     def after(self, number: int) -> Any:
-        """The tree with only the first splits."""
+        """The tree with only the first `number` splits."""
         if number == len(self.order):
             return self.model
         return prune(self.model, "nodes", nodes=self.order[number:])
 
     def number_of(self, node: int, number: int) -> int:
-        """The number of a node of the whole tree in the tree after some splits."""
-        is_told = np.zeros(len(self.arrays), dtype=bool)
-        is_told[self.order[:number]] = True
-        is_there = np.append(True, is_told[self.arrays.parent[1:]])
-        return int(is_there[:node].sum())
+        """The number that a node of the grown tree has in the tree after `number` splits."""
+        is_split = np.zeros(len(self.arrays), dtype=bool)
+        is_split[self.order[:number]] = True
+        is_kept = np.append(True, is_split[self.arrays.parent[1:]])
+        return int(is_kept[:node].sum())
 
     @cached_property
     def nodes(self) -> tuple[NodeReading, ...]:
@@ -79,7 +79,7 @@ class Growth:
     def leaves(self) -> np.ndarray:
         """The leaf of each row."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # rows have no names, and need none
+            warnings.simplefilter("ignore")  # that the rows have no feature names
             return np.asarray(self.model.apply(self.X))
 
     def rows_of(self, node: int) -> np.ndarray:
@@ -90,7 +90,7 @@ class Growth:
         return found
 
     def gain_of(self, node: int) -> float:
-        """By how much its split lowers the impurity of the node's rows."""
+        """By how much the split of a node lowers the impurity of its rows."""
         return float(self.arrays.decrease[node] / self.arrays.weight[node])
 
     def losses(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Tables of the user's: what is in them, learners compared, a report."""
+"""The user's tables: their columns, a comparison of learners, a report."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from margrove.select import ComparisonTimeoutError
-from margrove.studio.content.scenes import StudioError
+from margrove.studio.content.checks import StudioError, checked_number
 
-__all__ = ["compare_table", "describe_table", "for_people", "report_table", "table_task"]
+__all__ = ["as_studio_errors", "compare_table", "describe_table", "report_table", "table_task"]
 
 _MOST_ROWS = 2_000_000
 _MOST_COLUMNS = 2_000
@@ -40,8 +40,8 @@ _read: OrderedDict[tuple[str, int, int], Any] = OrderedDict()
 
 
 @contextmanager
-def for_people() -> Iterator[None]:
-    """What the library refuses is said to whoever is at the page."""
+def as_studio_errors() -> Iterator[None]:
+    """Raise errors of the library as StudioErrors, whose text the page shows."""
     try:
         yield
     except StudioError:
@@ -50,17 +50,17 @@ def for_people() -> Iterator[None]:
         raise StudioError(str(error)) from error
 
 
-def _raw(job: Any, name: Any) -> Any:
-    """A table by the name that the page knows; the last ones are not read twice."""
+def _raw_table(job: Any, name: Any) -> Any:
+    """A table by its name on the page; the last ones are kept in memory."""
     from margrove.tables import ReadLimits, read_table
 
     if not isinstance(name, str) or name not in job.tables:
-        raise StudioError("There is no such table any more. Load it again.")
+        raise StudioError("This table is not loaded any more. Load it again.")
     path = Path(job.tables[name])
     try:
         found = path.stat()
     except OSError:
-        raise StudioError("This table is not there any more. Load it again.") from None
+        raise StudioError("The file of this table is gone. Load it again.") from None
     key = str(path), found.st_size, found.st_mtime_ns
     if key in _read:
         _read.move_to_end(key)
@@ -71,39 +71,41 @@ def _raw(job: Any, name: Any) -> Any:
         max_columns=_MOST_COLUMNS,
         max_bytes=min(_MOST_BYTES, ReadLimits().content_bytes),
     )
-    with for_people():
+    with as_studio_errors():
         raw = read_table(path, limits=limits)
     if raw.n_columns < 1 or raw.n_rows < 1:
-        raise StudioError(f"{raw.name} has no rows, or no columns.")
+        raise StudioError(f"{raw.name} has no rows or no columns. Load a table with both.")
     _read[key] = raw
-    while (
-        len(_read) > 1 and sum(own.frame.estimated_size() for own in _read.values()) > _KEPT_BYTES
-    ):
+    while len(_read) > 1 and _frame_bytes() > _KEPT_BYTES:
         _read.popitem(last=False)
     return raw
 
 
+def _frame_bytes() -> int:
+    return sum(table.frame.estimated_size() for table in _read.values())
+
+
 def table_task(job: Any, table: Any, target: Any) -> Any:
-    """What is to be predicted from what: a `margrove.tables.Task`."""
+    """The task of predicting the column `target` of a table: a `margrove.tables.Task`."""
     from margrove.tables import task_of_table
 
-    raw = _raw(job, table)
+    raw = _raw_table(job, table)
     if not isinstance(target, str):
         raise StudioError("Choose a column to predict.")
-    with for_people():
+    with as_studio_errors():
         return task_of_table(raw, target)
 
 
-# -- what is in it ---------------------------------------------------------------------------------
+# -- columns ---------------------------------------------------------------------------------------
 
 
 def describe_table(job: Any, table: Any) -> dict[str, Any]:
     """`Table` of the protocol: columns, a guess of the target, findings of the doctor."""
     from margrove.tables import describe_columns
 
-    raw = _raw(job, table)
-    job.progress("looking it over", 0, None)
-    with for_people():
+    raw = _raw_table(job, table)
+    job.progress("inspecting the columns", 0, None)
+    with as_studio_errors():
         columns = describe_columns(raw.frame)
     target = _likely_target(columns)
     return {
@@ -112,44 +114,44 @@ def describe_table(job: Any, table: Any) -> dict[str, Any]:
         "rows": raw.n_rows,
         "columns": [
             {
-                "name": own.name,
-                "type": own.type,
-                "task": _task_of(raw.frame[own.name], own),
-                "distinct": int(own.n_values),
-                "missing": int(own.n_missing),
-                "examples": [str(value)[:_EXAMPLE_LENGTH] for value in own.examples],
+                "name": column.name,
+                "type": column.type,
+                "task": _task_of(raw.frame[column.name], column),
+                "distinct": int(column.n_values),
+                "missing": int(column.n_missing),
+                "examples": [str(value)[:_EXAMPLE_LENGTH] for value in column.examples],
             }
-            for own in columns[:_SHOWN_COLUMNS]
+            for column in columns[:_SHOWN_COLUMNS]
         ],
         "target": target,
         "findings": _findings(raw, columns, target),
     }
 
 
-def _task_of(column: Any, told: Any) -> str:
-    """What predicting a column would be."""
+def _task_of(values: Any, column: Any) -> str:
+    """The task of predicting a column, from its values and its description."""
     from margrove.select.compare import task_of_numbers
 
-    if told.type != "number" or not column.dtype.is_numeric():
+    if column.type != "number" or not values.dtype.is_numeric():
         return "classification"
-    return task_of_numbers(column.drop_nulls().to_numpy(), int(told.n_values))
+    return task_of_numbers(values.drop_nulls().to_numpy(), int(column.n_values))
 
 
 def _likely_target(columns: Any) -> str | None:
-    """A column of a usual name, else the last that can be predicted."""
-    fit = [own.name for own in columns if own.type in ("number", "category")]
+    """A column with a usual name of targets, else the last column that can be predicted."""
+    names = [column.name for column in columns if column.type in ("number", "category")]
     for usual in _USUAL_TARGETS:
-        for name in reversed(fit):
+        for name in reversed(names):
             if name.strip().lower() == usual:
                 return str(name)
-    return str(fit[-1]) if fit else None
+    return str(names[-1]) if names else None
 
 
 def _findings(raw: Any, columns: Any, target: str | None) -> list[dict[str, Any]]:
     from margrove.workbench.doctor import KINDS, doctor
 
-    texts = {own.name for own in columns if own.type == "text"}  # prepared by fits, not looked at
-    kept = [own.name for own in columns if own.name != target and own.name not in texts]
+    # The doctor does not examine texts, which only fits prepare.
+    kept = [column.name for column in columns if column.name != target and column.type != "text"]
     notes = [
         {"severity": "info", "title": "How it was read", "text": note.capitalize() + "."}
         for note in raw.notes
@@ -162,46 +164,46 @@ def _findings(raw: Any, columns: Any, target: str | None) -> list[dict[str, Any]
             y = None if target is None else raw.frame[target]
             diagnosis = doctor(raw.frame[kept], y, estimate=False).for_commands()
     except (ValueError, TypeError, ArithmeticError) as error:
-        said = {"severity": "info", "title": "The doctor could not look", "text": str(error)}
-        return [said, *notes]
+        failed = {"severity": "info", "title": "The doctor failed", "text": str(error)}
+        return [failed, *notes]
     found = [
         {
-            "severity": _SEVERITY[own.severity],
-            "title": KINDS[own.kind].rstrip(".")[:_LONGEST_TITLE],
-            "text": _without_options(own.message, own.way_out),
+            "severity": _SEVERITY[finding.severity],
+            "title": KINDS[finding.kind].rstrip(".")[:_LONGEST_TITLE],
+            "text": _without_options(finding.message, finding.way_out),
         }
-        for own in diagnosis.findings
+        for finding in diagnosis.findings
     ]
     return found + notes
 
 
 def _without_options(message: str, way_out: str) -> str:
-    """Ways out that are options of the command line are none on a page."""
+    """The message and its advice, unless that names an option of the command line."""
     return message if "--" in way_out else f"{message} {way_out}"
 
 
-# -- learners compared -----------------------------------------------------------------------------
+# -- a comparison of learners ----------------------------------------------------------------------
 
 
 def compare_table(job: Any, table: Any, target: Any, seconds: Any) -> dict[str, Any]:
-    """`Leaderboard` of the protocol: the learners of the commands, in about so many seconds.
+    """`Leaderboard` of the protocol: all learners, compared in about so many seconds.
 
-    Few rows first, then as many as the time allows, so that there is an answer in any case.
+    Few rows come first, then as many as the time allows, so that there is always an answer.
     """
-    end = time.monotonic() + _seconds(seconds)
+    end = time.monotonic() + checked_number(seconds, "seconds", _LEAST_SECONDS, _MOST_SECONDS)
     task = table_task(job, table, target)
     found = _grown_comparison(job, task, end)
     rows = [
         {
-            "learner": own.name,
-            "score": float(own.score),
-            "low": _finite(own.interval.low, own.score),
-            "high": _finite(own.interval.high, own.score),
-            "seconds": float(own.fit_seconds),
-            "note": _note(own),
+            "learner": model.name,
+            "score": float(model.score),
+            "low": _finite(model.interval.low, model.score),
+            "high": _finite(model.interval.high, model.score),
+            "seconds": float(model.fit_seconds),
+            "note": _note(model),
         }
-        for own in found.comparison.models
-        if math.isfinite(own.score)
+        for model in found.comparison.models
+        if math.isfinite(model.score)
     ]
     score = str(found.comparison.scoring)
     if found.task.n_rows < task.n_rows:
@@ -215,35 +217,39 @@ def _grown_comparison(job: Any, task: Any, end: float) -> Any:
 
     n_rows, best = _FIRST_ROWS, None
     while True:
-        part = sample_of(task, n_rows)
-        job.progress(f"comparing on {part.n_rows:,} rows", 0, None)
+        sample = sample_of(task, n_rows)
+        job.progress(f"comparing on {sample.n_rows:,} rows", 0, None)
         start = time.monotonic()
         left = end - start
         try:
-            best = _compared(part, left if best else max(left, _LEAST_SECONDS))
+            best = _compared(sample, left if best else max(left, _LEAST_SECONDS))
         except StudioError as error:
             if best is not None:
                 return best
             if isinstance(error.__cause__, ComparisonTimeoutError):
                 raise StudioError(
-                    f"There was no time to try all learners, not even on {part.n_rows:,} rows. "
+                    f"There was not enough time to try all learners on {sample.n_rows:,} rows. "
                     "Allow more seconds, or choose a target of fewer classes."
                 ) from error
             raise
         taken, left = time.monotonic() - start, end - time.monotonic()
-        if part.n_rows == task.n_rows or left < 1.5 * taken:
+        if sample.n_rows == task.n_rows or left < 1.5 * taken:
             return best
-        # Machines take the square of the rows; half of the time is left for what they take more.
+        # The time of kernel machines grows with the square of the rows; half is a reserve.
         n_rows = int(n_rows * min(_LARGEST_STEP, max(1.3, math.sqrt(0.5 * left / taken))))
 
 
 def _compared(task: Any, seconds: float) -> Any:
     from margrove.workbench.workflow import compare_learners, compared_learners
 
-    of_a_fit = max(0.5, seconds / (1 + len(compared_learners(task.kind))))  # and the baseline
-    with for_people():
+    n_models = 1 + len(compared_learners(task.kind))  # with the baseline
+    with as_studio_errors():
         return compare_learners(
-            task, folds=_FOLDS, max_time=of_a_fit, total_time=seconds, n_jobs=None
+            task,
+            folds=_FOLDS,
+            max_time=max(0.5, seconds / n_models),
+            total_time=seconds,
+            n_jobs=None,
         )
 
 
@@ -251,15 +257,8 @@ def _note(model: Any) -> str:
     from margrove.workbench.workflow import BASELINE
 
     if model.name == BASELINE:
-        return "always says the same: what is to be beaten"
+        return "always predicts the same; learners should do better"
     return "some fits were stopped before they had converged" if model.stopped_early else ""
-
-
-def _seconds(given: Any) -> float:
-    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not is_number or not _LEAST_SECONDS <= given <= _MOST_SECONDS:
-        raise StudioError(f"seconds must be a number from {_LEAST_SECONDS:g} to {_MOST_SECONDS:g}.")
-    return float(given)
 
 
 def _finite(value: float, instead: float) -> float:
@@ -270,25 +269,25 @@ def _finite(value: float, instead: float) -> float:
 
 
 def report_table(job: Any, table: Any, target: Any, learner: Any) -> dict[str, Any]:
-    """`Report` of the protocol: learn from three quarters of the rows, test with the rest."""
+    """`Report` of the protocol: a fit to three quarters of the rows, tested on the rest."""
     from margrove.select.learners import LEARNERS
     from margrove.workbench.report import report
     from margrove.workbench.workflow import diagnosis_of, fit_learner, sample_of
 
     task = table_task(job, table, target)
-    known = [name for name, own in LEARNERS.items() if own.for_task(task.kind)]
+    known = [name for name, entry in LEARNERS.items() if entry.for_task(task.kind)]
     if not isinstance(learner, str) or learner not in known:
         raise StudioError(
             f"There is no such learner for {task.kind}. There are {', '.join(known)}."
         )
     task = sample_of(task, _REPORTED_ROWS)
-    job.progress("learning", 0, None)
-    with for_people(), warnings.catch_warnings():
+    job.progress("fitting", 0, None)
+    with as_studio_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = fit_learner(
             task, learner, test_size=_TEST_SIZE, seed=0, max_time=_REPORT_SECONDS, refit=False
         )
-        job.progress("writing", 0, None)
+        job.progress("writing the report", 0, None)
         rows = fitted.rows
         found = report(
             fitted.tested,
