@@ -605,7 +605,7 @@ def test_layouts_and_types_that_hold_the_same_numbers(tmp_path) -> None:
     spread = np.broadcast_to(data[:, :1], (150, 4))
     one, other = (DecisionTreeClassifier().fit(t, Y) for t in (spread, spread.copy()))
     assert not differences(one.arrays_, other.arrays_)
-    with pytest.warns(DataWarning, match="beyond 2\\*\\*53"):
+    with pytest.warns(DataWarning, match="above 2\\*\\*53"):
         DecisionTreeClassifier().fit(data.astype(np.uint64) + np.uint64(2**60), Y)
 
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import margrove
 from margrove._runtime.process_tasks import (
     Carried,
-    _called,
+    _run_task,
     even_runs,
     processes_wanted,
     spread,
@@ -188,7 +188,7 @@ def state_of(model: Any) -> dict[str, Any]:
 
 def assert_same_machine(found: Any, expected: Any, folder: Path) -> None:
     for name, value in state_of(expected).items():
-        assert np.array_equal(getattr(found, name), value), name
+        assert np.array_equal(vars(found)[name], value), name
     traces = [model._record.traces for model in (found, expected)]
     assert traces[0] == traces[1]
     if not callable(expected.kernel) and isinstance(expected.random_state, int):
@@ -417,7 +417,7 @@ def test_tasks_that_overlap_in_a_process_leave_warnings_as_they_were() -> None:
 
     def work(number: int) -> None:
         carried = Carried((both_there, {}, [("always", None, Warning, None, 0)]))
-        heard.append(len(_called(_warn_together, carried, number)[1]))
+        heard.append(len(_run_task(_warn_together, carried, number)[1]))
 
     filters, shown = list(warnings.filters), warnings.showwarning
     threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]

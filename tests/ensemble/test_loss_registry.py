@@ -104,7 +104,7 @@ def test_it_is_saved_by_its_name_and_parameters(model, log_cosh, tmp_path) -> No
     assert np.array_equal(again.predict(X), model.predict(X))
     assert b"tanh" not in path.read_bytes()
     GRADIENT_LOSSES["log_cosh"] = losses.SquaredError()
-    with pytest.raises(ModelFileError, match="'log_cosh' that is registered here is another"):
+    with pytest.raises(ModelFileError, match="Another loss 'log_cosh' is registered here"):
         margrove.load(path)
 
 
@@ -168,7 +168,7 @@ def test_tuning_takes_its_score(log_cosh) -> None:
             continue  # its score has a parameter
         model = margrove.HistGradientBoostingRegressor(loss=name)
         task = SimpleNamespace(last=model, is_classifier=False)
-        assert tuned_boosting._usual_score(task) == GRADIENT_LOSSES[name].scoring
+        assert tuned_boosting._default_score(task) == GRADIENT_LOSSES[name].scoring
     assert GRADIENT_LOSSES["log_cosh"].scoring == "neg_mean_absolute_error"
 
 

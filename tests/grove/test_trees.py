@@ -155,7 +155,7 @@ def test_the_size_of_blocks_does_not_show(criterion, n_outputs, block) -> None:
     data = bin_columns(table.X, categorical=table.is_categorical)
     rules = model._rules(training, data)
     grower = TreeBuilder(
-        columns_of(data), training.targets, rules, training.rows, largest_block=block, n_threads=2
+        columns_of(data), training.targets, rules, training.rows, most_rows=block, n_threads=2
     )
     while not grower.finished:
         grower.advance(1e5)
@@ -349,7 +349,7 @@ def test_looking_at_a_growing_tree_does_not_stop_it(settings, block) -> None:
         grower = model._grower(training, data, rules, 1)
     else:
         grower = TreeBuilder(
-            columns_of(data), training.targets, rules, training.rows, largest_block=block,
+            columns_of(data), training.targets, rules, training.rows, most_rows=block,
             max_leaves=settings.get("max_leaf_nodes", 0), n_threads=1,
         )  # fmt: skip
     sizes = []

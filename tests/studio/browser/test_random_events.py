@@ -83,7 +83,7 @@ class Somebody:
 
 def opened(tabs):
     visit = tabs.open()
-    visit.page.on("filechooser", lambda chooser: None)  # nobody has a file
+    visit.page.on("filechooser", lambda chooser: chooser.set_files([]))  # cancelled: no file
     visit.load(given("moons", "SVC", size=60))
     return visit
 
@@ -130,7 +130,11 @@ def test_two_thousand_random_events_leave_nothing_behind(tabs, seed):
     person = Somebody(visit, seed)
     person.act(500)
     bytes_then, nodes_then = memory(visit, session)
-    person.act(1500)
-    bytes_now, nodes_now = memory(visit, session)
+    # What the last views keep goes up and down; what is never given back only goes up.
+    later = []
+    for _ in range(3):
+        person.act(500)
+        later.append(memory(visit, session))
+    bytes_now, nodes_now = (min(figures) for figures in zip(*later, strict=True))
     assert bytes_now < 1.25 * bytes_then + 3e6
     assert nodes_now < 1.5 * nodes_then + 1000

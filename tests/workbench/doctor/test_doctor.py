@@ -720,7 +720,7 @@ def test_strange_targets(y, kinds) -> None:
         ([1, 2, 3], [0, 1, 0], "1 dimension"),
         ([{"a": 1}], [0], "list of dicts"),
         ({"a": [1, 2], "b": [1]}, [0, 1], "differ in length: 1, 2 rows"),
-        ({"a": 5}, [0], "one of them is a int"),
+        ({"a": 5}, [0], "one of the columns is a int"),
         (sp.csr_matrix(np.eye(60, dtype=complex)), Y, "complex128"),
         (R, Y[:-1], "X has 60 rows and y has 59"),
         (R, "abc", "y is a str"),

@@ -273,7 +273,7 @@ class BatchedMachines:
         result = replace(result, violation=worst[:, 0])
         for place, k in enumerate(batch):
             rows = self._rows_of(k) if self._gathers else None
-            machine_result = result.part(range(place, place + 1))
+            machine_result = result.of_machines(range(place, place + 1))
             self._progress.solved[k] = MachineOutcome(machine_result, int(worst[place, 1]), rows)
         self._process = None
 

@@ -227,7 +227,7 @@ def _classifier_state(
     machines = model._machines(codes, task.classes, bounds)
     results = [_result(path, number) for path in paths]
     record = FitRecord(
-        *given, [[] for _ in results], model._scales(machines, results), model._given()
+        *given, [[] for _ in results], model._scales(machines, results), model._parameters()
     )
     learnt = model._learnt(training, labels, codes, machines, results)
     return task.attributes | learnt | {"_record": record}
@@ -244,6 +244,6 @@ def _regressor_state(
     targets = task.scale.apply(task.target[task.training.rows])
     bounds = model.C * machine.weight[: len(targets)]
     problem = epsilon_svr(targets, bounds, task.epsilon * task.scale.factor)
-    record = FitRecord(*given, [[]], [1.0 / model._price()], model._given())
+    record = FitRecord(*given, [[]], [1.0 / model._price()], model._parameters())
     learnt = model._learnt(task.training, problem, _result(paths[0], number), task.scale)
     return task.attributes | learnt | {"_record": record}
