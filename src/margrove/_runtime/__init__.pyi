@@ -38,6 +38,7 @@ from .process_tasks import workers_wanted as workers_wanted
 from .record_arrays import first_records as first_records
 from .record_arrays import record_type as record_type
 from .record_arrays import records as records
+from .record_arrays import words_of as words_of
 from .slices import SLICE_SECONDS as SLICE_SECONDS
 from .slices import Ending as Ending
 from .slices import Process as Process

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-__all__ = ["first_records", "record_type", "records"]
+__all__ = ["first_records", "record_type", "records", "words_of"]
 
 
 def record_type(fields: Sequence[tuple[Any, ...]]) -> np.dtype:
@@ -31,3 +31,11 @@ def records(shape: int | tuple[int, ...], kind: np.dtype) -> np.recarray:
 def first_records(array: np.recarray, n: int) -> np.recarray:
     """array[:n], with the type that type checkers miss."""
     return cast(np.recarray, array[:n])
+
+
+def words_of(array: np.ndarray) -> np.ndarray:
+    """The records as rows of int64, for copies: NumPy copies records field by field, which is slow.
+
+    For records whose fields have 8 bytes each.
+    """
+    return array.view(np.ndarray).view(np.int64).reshape(len(array), -1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import kernel
-from margrove.grove.grow.nodes import Nodes, fields_of
+from margrove._runtime import kernel, words_of
+from margrove.grove.grow.nodes import NODE, Nodes, fields_of
 from margrove.grove.grow.rules import Rules
 from margrove.grove.grow.search import ENTROPY, ERROR, GAIN_RATIO, GINI
 from margrove.grove.grow.tree_builder import Growth
@@ -98,7 +98,8 @@ def _joined(growth: Growth) -> Nodes:
 
 def _taken(nodes: Nodes, which: np.ndarray | slice) -> Nodes:
     """Some of the nodes; an array of numbers copies them."""
-    return Nodes._make([*(array[which] for array in nodes[:-1]), nodes.subsets])
+    record = words_of(nodes.record)[which].view(NODE).ravel().view(np.recarray)
+    return Nodes._make([record, *(array[which] for array in nodes[1:-1]), nodes.subsets])
 
 
 @kernel
@@ -127,23 +128,22 @@ def preorder(left):
 def _thresholds(nodes: Nodes, asks: np.ndarray, data: BinnedDataset) -> np.ndarray:
     """Halfway between neighbouring values: `binning.midpoint` for arrays."""
     threshold = np.full(len(asks), np.nan)
-    features = fields_of(nodes)["feature"][asks]
-    codes, following = fields_of(nodes)["code"][asks], fields_of(nodes)["next_code"][asks]
+    record = fields_of(nodes)
+    features, codes, next_codes = (record[name][asks] for name in ("feature", "code", "next_code"))
     below, above = np.empty(len(features)), np.empty(len(features))
+    drawn = record["drawn"][asks]
     for feature in np.unique(features):
-        rows = features == feature
+        rows = np.flatnonzero(features == feature)
         below[rows] = data.highs[feature][codes[rows]]
-        # Merged values stay together, also where a node has none of them.
-        upper = codes[rows] + 1 if data.is_merged(feature) else following[rows]
+        upper = next_codes[rows]
+        if data.is_merged(feature):  # merged values stay together, also where a node has none
+            upper = codes[rows] + 1
+            drawn[rows] = np.nan
         above[rows] = np.append(data.lows[feature], np.inf)[upper]
     with np.errstate(over="ignore", invalid="ignore"):
         middle = 0.5 * below + 0.5 * above
     middle = np.where(np.isinf(above), np.inf, middle)
     middle = np.where((below <= middle) & ((middle < above) | np.isinf(above)), middle, below)
-    merged = np.array([data.is_merged(feature) for feature in features.tolist()], dtype=bool)
-    drawn = np.where(
-        merged, np.nan, fields_of(nodes)["drawn"][asks]
-    )  # no threshold inside a bin is known
     threshold[asks] = np.where(np.isnan(drawn), middle, drawn)
     return threshold
 

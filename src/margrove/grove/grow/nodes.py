@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel, record_type, records
+from margrove._runtime import kernel, record_type, records, words_of
 
 __all__ = [
     "NODE",
@@ -81,7 +81,8 @@ def new_nodes(capacity: int, n_stats: int, n_numbers: int, n_words: int) -> Node
 def with_room(nodes: Nodes, used: int, capacity: int, n_words: int) -> Nodes:
     """The same nodes in larger arrays."""
     grown = new_nodes(capacity, nodes.stats.shape[1], nodes.centre.shape[1], n_words)
-    for old, new in zip(nodes[:-1], grown[:-1], strict=True):
+    words_of(grown.record)[:used] = words_of(nodes.record)[:used]
+    for old, new in zip(nodes[1:-1], grown[1:-1], strict=True):
         new[:used] = old[:used]
     grown.subsets[: len(nodes.subsets)] = nodes.subsets
     return grown
