@@ -301,7 +301,7 @@ def test_restored_processes_are_alike_inside(name, tmp_path, monkeypatch) -> Non
     usual, processes = slices._drive, []
 
     def drive(process, *given):
-        if slices.is_kept():  # else it is part of another
+        if slices.is_checkpointed():  # else it is part of another
             processes.append(process)
         if len(processes) == 2:
             raise Stop

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import kept_seed
+from margrove._runtime import resumed_seed
 
 __all__ = ["seed_of"]
 
@@ -14,7 +14,7 @@ __all__ = ["seed_of"]
 def seed_of(random_state: Any) -> int:
     """A 32-bit seed from anything that scikit-learn takes as random_state, or a Generator."""
     if random_state is None:
-        return kept_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+        return resumed_seed(int(np.random.SeedSequence().generate_state(1)[0]))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
     if isinstance(random_state, np.random.RandomState):

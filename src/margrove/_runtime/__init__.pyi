@@ -20,7 +20,7 @@ from .memory import available_memory as available_memory
 from .memory import readable_bytes as readable_bytes
 from .memory import require_memory as require_memory
 from .process_states import MisfitError as MisfitError
-from .process_states import Unkeepable as Unkeepable
+from .process_states import NotCheckpointable as NotCheckpointable
 from .process_states import array_of as array_of
 from .process_states import finite_array as finite_array
 from .process_states import numbers_of as numbers_of
@@ -44,11 +44,11 @@ from .slices import Ending as Ending
 from .slices import Process as Process
 from .slices import Progress as Progress
 from .slices import drive as drive
-from .slices import is_kept as is_kept
-from .slices import kept_seed as kept_seed
+from .slices import is_checkpointed as is_checkpointed
+from .slices import resumed_seed as resumed_seed
 from .slices import step_capacity as step_capacity
-from .slices import under_keeper as under_keeper
 from .slices import unwatched as unwatched
+from .slices import using_checkpoints as using_checkpoints
 from .slices import watch as watch
 from .team import Team as Team
 from .team import barrier as barrier

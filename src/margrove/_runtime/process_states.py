@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = [
     "MisfitError",
-    "Unkeepable",
+    "NotCheckpointable",
     "array_of",
     "finite_array",
     "numbers_of",
@@ -33,7 +33,7 @@ class MisfitError(ValueError):
     """A state does not belong to the process that is to be restored."""
 
 
-class Unkeepable(Exception):  # noqa: N818, the fit goes on
+class NotCheckpointable(Exception):  # noqa: N818, the fit goes on
     """A process contains something that checkpoints cannot hold; the message says what."""
 
 

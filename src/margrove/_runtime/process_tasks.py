@@ -20,7 +20,7 @@ import sklearn
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
-from margrove._runtime.slices import is_kept, step_capacity
+from margrove._runtime.slices import is_checkpointed, step_capacity
 from margrove._runtime.threads import is_nested
 
 __all__ = [
@@ -60,7 +60,7 @@ def tasks_wanted(estimator: Any) -> bool:
         and getattr(estimator, "on_interrupt", "raise") == "raise"
         and not getattr(estimator, "_skl_callbacks", None)
         and not step_capacity()
-        and not is_kept()
+        and not is_checkpointed()
         and processes_wanted()
     )
 

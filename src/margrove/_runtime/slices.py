@@ -25,16 +25,16 @@ from margrove.exceptions import ConvergenceWarning, FitCancelled, InterruptedFit
 
 __all__ = [
     "SUPPORTS_CALLBACKS",
+    "CheckpointKeeper",
     "Ending",
-    "Keeper",
     "Process",
     "Progress",
     "drive",
-    "is_kept",
-    "kept_seed",
+    "is_checkpointed",
+    "resumed_seed",
     "step_capacity",
-    "under_keeper",
     "unwatched",
+    "using_checkpoints",
     "watch",
 ]
 
@@ -92,7 +92,7 @@ class Process(Protocol):
     def figures(self) -> dict[str, float]: ...
 
 
-class Keeper(Protocol):
+class CheckpointKeeper(Protocol):
     """Saves the states of processes to a file; see `checkpoints`."""
 
     def seed(self, drawn: int) -> int:
@@ -112,7 +112,7 @@ class _Watch:
     on_progress: tuple[Callable[[Progress], bool | None], ...] = ()
     cancel: tuple[Any, ...] = ()
     progress_bar: bool = False
-    keeper: Keeper | None = None
+    keeper: CheckpointKeeper | None = None
 
     @property
     def cancelled(self) -> bool:
@@ -206,7 +206,7 @@ def watch(
 
 
 @contextmanager
-def under_keeper(keeper: Keeper | None) -> Iterator[None]:
+def using_checkpoints(keeper: CheckpointKeeper | None) -> Iterator[None]:
     """Set the keeper of the fits inside; None for no checkpoints."""
     token = _WATCH.set(replace(_WATCH.get(), keeper=keeper))
     try:
@@ -215,12 +215,12 @@ def under_keeper(keeper: Keeper | None) -> Iterator[None]:
         _WATCH.reset(token)
 
 
-def is_kept() -> bool:
+def is_checkpointed() -> bool:
     """Whether fits are saved in a checkpoint, so that states of processes are needed."""
     return _WATCH.get().keeper is not None
 
 
-def kept_seed(drawn: int) -> int:
+def resumed_seed(drawn: int) -> int:
     """A seed that was drawn at random, or, in a resumed fit, the seed that it had before."""
     keeper = _WATCH.get().keeper
     return drawn if keeper is None else keeper.seed(drawn)

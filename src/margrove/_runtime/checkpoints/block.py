@@ -1,6 +1,6 @@
 """The `with` block `checkpoint`: fits inside it save their state to a file.
 
-`checkpoint` sets a keeper (`slices.Keeper`) for the fits of a `with` block. Whenever one of
+`checkpoint` sets a `slices.CheckpointKeeper` for the fits of a `with` block. Whenever one of
 them drives a process, the keeper
 
     numbers it, in the order in which processes begin
@@ -24,9 +24,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
-from margrove._runtime.checkpoints.keeper import Keeper
+from margrove._runtime.checkpoints.keeper import CheckpointKeeper
 from margrove._runtime.checkpoints.records import read_checkpoint, require_free
-from margrove._runtime.slices import under_keeper
+from margrove._runtime.slices import using_checkpoints
 
 __all__ = ["checkpoint"]
 
@@ -117,7 +117,7 @@ def checkpoint(
     is_same = source is not None and target.exists() and os.path.samefile(source, target)
     if not is_same:
         require_free(target)
-    keeper = Keeper(
+    keeper = CheckpointKeeper(
         target,
         every,
         every_rounds,
@@ -126,7 +126,7 @@ def checkpoint(
         others_raise=others == "raise",
     )
     try:
-        with under_keeper(keeper):
+        with using_checkpoints(keeper):
             yield
     finally:
         keeper.close()

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from margrove._runtime.checkpoints.records import KIND, NOT_SUPPORTED, description, difference
-from margrove._runtime.process_states import Unkeepable
-from margrove._runtime.slices import Process, under_keeper
+from margrove._runtime.process_states import NotCheckpointable
+from margrove._runtime.slices import Process, using_checkpoints
 from margrove._version import __version__
 from margrove.exceptions import CheckpointError, CheckpointWarning, UnsavableModelError
 
-__all__ = ["Keeper"]
+__all__ = ["CheckpointKeeper"]
 
 _LEAST_SECONDS = 1.0  # between two files of finished processes: small models share a file
 _WAY_OUT = "Resume it with the same parameters and data, or remove the file to start again."
@@ -63,7 +63,7 @@ class _DelayedInterrupts:
             self._usual_handler(signal.SIGINT, None)
 
 
-class Keeper:
+class CheckpointKeeper:
     """The states of all processes of a block, and the file that they are written to.
 
     Entry k belongs to process k. Entries of processes that have begun in this session come first,
@@ -102,23 +102,23 @@ class Keeper:
     def keep(
         self, process: Process, estimator: Any, given: Mapping[str, Any]
     ) -> Iterator[Callable[[float], float]]:
-        """See `slices.Keeper`."""
+        """See `slices.CheckpointKeeper`."""
         self._n_requested += 1
         if any(kind.__name__ in NOT_SUPPORTED for kind in type(estimator).__mro__):
             self._refuse(type(estimator).__name__)
-            with under_keeper(None):
+            with using_checkpoints(None):
                 yield process.advance
             return
         try:
             entry = description(process, estimator, given)
-        except Unkeepable as reason:
+        except NotCheckpointable as reason:
             warnings.warn(
                 f"{type(estimator).__name__} is not saved in the checkpoint and will be fitted "
                 f"from the beginning if it is interrupted: {reason}.",
                 CheckpointWarning,
                 stacklevel=5,
             )
-            with under_keeper(None):
+            with using_checkpoints(None):
                 yield process.advance
             return
         number = self._n_begun
@@ -128,7 +128,7 @@ class Keeper:
 
         def advance(work: float) -> float:
             nonlocal is_consistent, rounds_written
-            with self._interrupts.delayed(), under_keeper(None):
+            with self._interrupts.delayed(), using_checkpoints(None):
                 is_consistent = False
                 done = process.advance(work)
                 is_consistent = True
@@ -206,7 +206,7 @@ class Keeper:
         """Copy the current state; if that is not possible, keep the previous one."""
         try:
             state = process.state()  # type: ignore[attr-defined]
-        except Unkeepable as reason:
+        except NotCheckpointable as reason:
             warnings.warn(f"The checkpoint is not updated: {reason}.", CheckpointWarning, 2)
             return
         self._entries[number] |= {

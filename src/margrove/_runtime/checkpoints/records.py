@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from margrove._runtime.checkpoints.fingerprints import as_text, fingerprint
-from margrove._runtime.process_states import Unkeepable
+from margrove._runtime.process_states import NotCheckpointable
 from margrove._runtime.slices import Process
 from margrove._version import __version__
 from margrove.exceptions import CheckpointError, ModelFileError
@@ -113,7 +113,7 @@ def _is_entry(entry: Any) -> bool:
 def description(process: Process, estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """The entry of a process: what must be the same when it is resumed, and its state (None)."""
     if not hasattr(process, "state"):
-        raise Unkeepable("its state cannot be saved between two steps")
+        raise NotCheckpointable("its state cannot be saved between two steps")
     return {
         "learner": type(estimator).__name__,
         "parameters": _parameters(estimator),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import is_kept
+from margrove._runtime import is_checkpointed
 from margrove.dask.boosting.bins import bins_of
 from margrove.dask.boosting.cluster_table import BoostingTable
 from margrove.dask.boosting.leader import BoostingLeader
@@ -87,7 +87,7 @@ class _ClusterBoosting(ClusterEstimator, HistBoosting):
         )
         self.__dict__["_cluster_table"] = cluster_table, renumbered
         try:
-            if is_kept():  # checkpoints compare the content of X, here its hashes
+            if is_checkpointed():  # checkpoints compare the content of X, here its hashes
                 X = cluster_table.hashes(rows.rows, {})
             self._boost(given, X, y, others)
         finally:

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from margrove._data import seed_of
-from margrove._runtime import Ending, drive, require_memory, under_keeper
+from margrove._runtime import Ending, drive, require_memory, using_checkpoints
 from margrove.dask.linear.certificate import (
     MOST_ROWS,
     MachineOutcome,
@@ -122,7 +122,7 @@ def _driven(
     left = model.max_time
     if left is not None:
         left = max(left - (time.monotonic() - progress.began), 1e-3)
-    with under_keeper(None):
+    with using_checkpoints(None):
         return drive(
             process,
             model,

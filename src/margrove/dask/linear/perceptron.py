@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import check_labels, scan_rows
-from margrove._runtime import drive, under_keeper
+from margrove._runtime import drive, using_checkpoints
 from margrove.dask.cluster import gathered
 from margrove.dask.linear.online import (
     OnlineEstimator,
@@ -71,7 +71,7 @@ class Perceptron(OnlineEstimator, LocalPerceptron):  # type: ignore[misc]
         model = self._begun(partitions, factors, labels.classes, **others)
         is_fresh = not hasattr(model, "coef_")
         epochs = _Epochs(model, partitions, labels.classes, self)
-        with under_keeper(None):
+        with using_checkpoints(None):
             ending = drive(
                 epochs,
                 self,

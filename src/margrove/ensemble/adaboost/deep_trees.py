@@ -60,7 +60,7 @@ class DeepTreeLearner:
             table.n_categories,
             max_leaves=number_of_leaves(template.max_leaf_nodes, n),
             weights_count=False,
-            by_rows=True,
+            row_is_sample=True,
         )
         self._tree: PackedTree | None = None
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from margrove._runtime import MisfitError, Unkeepable
+from margrove._runtime import MisfitError, NotCheckpointable
 from margrove.exceptions import UnsavableModelError
 
 __all__ = ["fitted_values", "refitted", "require_keepable"]
 
 
 def require_keepable(prototype: Any) -> None:
-    """Raise `Unkeepable` if fitted copies of an estimator cannot be saved."""
+    """Raise `NotCheckpointable` if fitted copies of an estimator cannot be saved."""
     fitted_values(prototype)
 
 
 def fitted_values(model: Any) -> dict[str, Any]:
-    """A model, fitted or not, as plain values; raises `Unkeepable` if that is not possible."""
+    """A model, fitted or not, as plain values; raises `NotCheckpointable` if it cannot be."""
     from margrove.exchange.model_file import values_of
 
     try:
         values: dict[str, Any] = values_of(model)
     except UnsavableModelError as reason:
-        raise Unkeepable(f"in its members, {reason.where} is {reason.what}") from None
+        raise NotCheckpointable(f"in its members, {reason.where} is {reason.what}") from None
     return values
 
 

@@ -80,7 +80,7 @@ class ForestGrower:
         self._columns = columns_of(
             training.data,
             with_values=self._rules.random,
-            by_row=len(training.data.codes.narrow) >= _MANY_COLUMNS,
+            row_major=len(training.data.codes.narrow) >= _MANY_COLUMNS,
         )
         self._cuts = cuts_of(training.data)
         # No locks, because an interrupt could come while one is held. Counting and storing are

@@ -131,7 +131,7 @@ def _thresholds(nodes: Nodes, asks: np.ndarray, data: BinnedDataset) -> np.ndarr
     record = fields_of(nodes)
     features, codes, next_codes = (record[name][asks] for name in ("feature", "code", "next_code"))
     below, above = np.empty(len(features)), np.empty(len(features))
-    drawn = record["drawn"][asks]
+    drawn = record["random_threshold"][asks]
     for feature in np.unique(features):
         rows = np.flatnonzero(features == feature)
         below[rows] = data.highs[feature][codes[rows]]

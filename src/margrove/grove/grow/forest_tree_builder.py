@@ -2,7 +2,7 @@
 
 It grows the tree that `tree_builder` grows from the same rows, weights and seed: random numbers
 belong to nodes, sums are whole numbers, ties go to the lowest feature and code. It gets there in
-another way, for trees that look at a few features of each node: see `search.split_search_rows`.
+another way, for trees that look at a few features of each node: see `search.split_search_forest`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from margrove.grove.grow.nodes import (
     begin_root,
     fields_of,
     new_nodes,
-    random_below,
     with_room,
 )
 from margrove.grove.grow.partitioning import partition_rows
@@ -42,33 +41,22 @@ from margrove.grove.grow.rules import Rules, may_split
 from margrove.grove.grow.search import (
     ENTROPY,
     GINI,
-    MISSING_LEFT,
     SQUARED,
     GeneralBuffers,
     LocalRows,
     SearchBuffers,
-    SortedRows,
-    differs,
-    gather,
+    find_best_split_forest,
     keep_split,
     keep_split_fast,
     make_subset,
     new_general_buffers,
     new_local_rows,
     new_search_buffers,
-    search_by_count,
-    search_by_draw,
-    search_feature,
-    search_in_order,
-    sort_codes,
 )
 from margrove.grove.serve import Cuts, PackedTree, cuts_of, pack
 from margrove.grove.table import BinnedDataset, Columns, Targets
 
 __all__ = ["ForestTreeBuilder"]
-
-_SHIFT = np.uint64(32)
-_MASK = np.int64(0xFFFFFFFF)
 
 
 class _Arrays(NamedTuple):
@@ -104,11 +92,11 @@ class ForestTreeBuilder:
         max_leaves: int = 0,
         cuts: Cuts | None = None,
         weights_count: bool = True,
-        by_rows: bool = False,
+        row_is_sample: bool = False,
     ) -> None:
-        """weights_count: whether a row's weight is the number of samples that it stands for;
-        by_rows: whether each row is one sample, of classes whose weights are whole and sum to less
-        than 2^31."""
+        """weights_count: whether a row's weight is the number of samples that it stands for.
+        row_is_sample: whether each row is one sample, of classes, and weights are whole numbers
+        whose sum is less than 2^31."""
         n, d = data.n_rows, data.n_features
         n_stats = int(targets.starts[-1])
         is_class = len(targets.labels) > 0
@@ -118,7 +106,7 @@ class ForestTreeBuilder:
         # Each tree has weights of its own, and writes numbers of its own.
         self._targets = targets._replace(numbers=np.zeros_like(targets.numbers), plain=False)
         self._weights_count = weights_count
-        self._is_fast = is_fast_case(targets, rules) and (by_rows or weights_count)
+        self._is_fast = is_fast_case(targets, rules) and (row_is_sample or weights_count)
         buffers = new_search_buffers(d, n_stats)
         self._general: GeneralBuffers | None = None
         self._largest_set = 0
@@ -137,7 +125,7 @@ class ForestTreeBuilder:
             frontier=new_frontier(),
             swaps=np.zeros(d, np.int64),
             buffers=buffers,
-            local=new_local_rows(n, n_stats, is_class=is_class, by_rows=by_rows),
+            local=new_local_rows(n, n_stats, is_class=is_class, row_is_sample=row_is_sample),
         )
         self._progress = counters_of(self._arrays.frontier)
         n_numbers = 0 if is_class else len(targets.starts) - 1
@@ -201,7 +189,7 @@ class ForestTreeBuilder:
 
 
 def is_fast_case(targets: Targets, rules: Rules) -> bool:
-    """Whether `search.split_search_rows` does, for features that are numbers without gaps."""
+    """Whether `search.split_search_forest` can search features that are numbers and all there."""
     return bool(
         targets.counted
         and len(targets.starts) == 2
@@ -286,81 +274,11 @@ def _examine(arrays, columns, targets, rules, is_fast, nodes, node, general):
         if general is not None and record.feature[node] >= 0:
             n_words[0] = make_subset(nodes, node, n_words[0], columns)
         return float(n) * len(columns.n_codes)
-    looked_at = _search(arrays, columns, targets, rules, is_fast, nodes, node, squares, general)
+    looked_at = find_best_split_forest(
+        arrays, columns, targets, rules, is_fast, nodes, node, squares, general
+    )
     if general is not None:
         n_words[0] = keep_split(nodes, node, base, n_words[0], columns, targets, rules, general)
     else:
         keep_split_fast(nodes, node, base, rules, buffers.best[0], buffers.score[0])
     return float(n) * (3.0 + 2.0 * looked_at)
-
-
-@kernel(inner=True, inlined=True)
-def _search(arrays, columns, targets, rules, is_fast, nodes, node, squares, general):
-    """Search features in turn, or as drawn, until enough were not constant; how many."""
-    record, rows, local = nodes.record, arrays.rows, arrays.local
-    start, end = record.start[node], record.end[node]
-    n, d = end - start, len(columns.n_codes)
-    drawn = rules.max_features < d
-    total, weight, key = nodes.stats[node], record.weight[node], np.uint64(record.key[node])
-    state = key
-    features, best = arrays.buffers.features, arrays.buffers.best
-    looked_at, tried = 0, 0
-    is_perfect = False
-    pure_score = float(weight) if rules.criterion == GINI else 0.0
-    for j in range(d):
-        tried = j + 1
-        if drawn:
-            state, k = random_below(state, d - j)
-            features[j], features[j + k] = features[j + k], features[j]
-            arrays.swaps[j] = j + k
-        feature = features[j]
-        if is_perfect and feature > best[0]:  # nothing is better, and ties go to the lower
-            looked_at += differs(columns, feature, rows, start, n)
-            if looked_at >= rules.max_features:
-                break
-            continue
-        least, most = gather(columns, feature, rows, start, n, local.codes)
-        if least == most:
-            continue
-        looked_at += 1
-        has_gaps = columns.has_missing[feature] and most == columns.n_codes[feature]
-        if is_fast and not columns.categorical[feature] and not has_gaps:
-            if _search_feature_fast(columns, rules, total, weight, key, n, least, most, squares,
-                                    feature, arrays.buffers, local):  # fmt: skip
-                record.code[node], record.next_code[node] = local.found[0], local.found[1]
-                record.drawn[node] = local.drawn[0] if rules.random else np.nan
-                best[MISSING_LEFT] = 0
-                if general is not None:
-                    general.counts[0] = 0
-                is_perfect = len(local.labels) > 0 and arrays.buffers.score[0] == pure_score
-        elif general is not None:
-            sort_codes(local.codes, n, least, most, local)
-            for p in range(n):  # the rows themselves instead of their places
-                entry = local.keys[p]
-                row = rows[start + np.int64(entry & np.uint64(0xFFFFFFFF))]
-                local.keys[p] = (entry >> _SHIFT << _SHIFT) | np.uint64(row)
-            in_order = SortedRows(local.keys, 0, n, n, _SHIFT, _MASK)
-            search_feature(in_order, feature, columns, arrays.identity, targets, rules, nodes, node,
-                           general)  # fmt: skip
-        if looked_at >= rules.max_features and best[0] >= 0:
-            break
-    if drawn:
-        for j in range(tried - 1, -1, -1):
-            k = arrays.swaps[j]
-            features[j], features[k] = features[k], features[j]
-    return looked_at
-
-
-@kernel(inner=True, inlined=True)
-def _search_feature_fast(columns, rules, total, weight, key, n, least, most, squares, feature,
-                         buffers, local):  # fmt: skip
-    """Draw a threshold, count codes or sort them, whichever is asked for or least work."""
-    if rules.random:
-        return search_by_draw(local, n, least, most, columns, rules, total, weight, key, feature,
-                              buffers)  # fmt: skip
-    n_cells = (most - least + 1) * (len(total) if len(local.labels) > 0 else 2)
-    if n_cells <= 2 * n:
-        return search_by_count(local, n, least, most, rules, total, weight, squares, feature,
-                               buffers)  # fmt: skip
-    sort_codes(local.codes, n, least, most, local)
-    return search_in_order(local, n, least, rules, total, weight, squares, feature, buffers)

@@ -37,7 +37,7 @@ def counters_of(frontier: Frontier) -> np.ndarray:
 
 
 def new_frontier() -> Frontier:
-    """Of a tree that has no node yet."""
+    """An empty frontier."""
     return Frontier(np.zeros(64, np.int64), records(1, _PROGRESS))
 
 

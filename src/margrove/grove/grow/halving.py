@@ -53,7 +53,7 @@ def halve(nodes, node, places, rows, columns, targets, rules):
     record.feature[node], record.balanced[node] = feature, 1
     record.subset[node], record.missing_left[node] = -1, 0
     record.code[node], record.next_code[node] = highest_left, lowest_right
-    record.decrease[node], record.drawn[node] = 0.0, np.nan
+    record.decrease[node], record.random_threshold[node] = 0.0, np.nan
 
 
 @kernel(inner=True)

@@ -232,7 +232,7 @@ class MultiwayTreeBuilder:
 
 @kernel
 def _impurity(criterion, stats, total):
-    """Of class weights."""
+    """Impurity of a node from the weights of its classes."""
     value = 0.0
     if criterion == GINI:
         for k in range(len(stats)):

@@ -167,7 +167,7 @@ def sum_node_fast(nodes, node, rows, targets, rules, offset, local):
         total += weight
     record.weight[node] = total
     record.samples[node] = total
-    if local is not None and local.by_rows:
+    if local is not None and local.row_is_sample:
         record.samples[node] = end - start
     gini = rules.criterion == GINI
     squares, most = 0, 0
@@ -312,7 +312,7 @@ def make_leaf(nodes, node, rows, targets, rules):
 
 @kernel(inner=True)
 def _loss(criterion, distance, value):
-    """Of a target at a distance from the value."""
+    """Loss of one target at a distance from the value."""
     if criterion == ABSOLUTE:
         return abs(distance)
     if criterion == SQUARED:

@@ -43,7 +43,7 @@ NODE = record_type(
         ("low", np.float64),  # bounds of the value, from monotone constraints of ancestors
         ("high", np.float64),
         ("error_left", np.float64),  # of a leaf: the loss that is left, in units of weight
-        ("drawn", np.float64),  # a threshold that was drawn at random; NaN: none
+        ("random_threshold", np.float64),  # a threshold that was drawn at random; NaN: none
     ]
 )
 

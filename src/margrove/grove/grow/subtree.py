@@ -38,12 +38,12 @@ from margrove.grove.grow.search import (
     GINI,
     SQUARED,
     GeneralBuffers,
+    find_best_split,
     keep_split,
     keep_split_fast,
     make_subset,
     new_general_buffers,
     new_search_buffers,
-    search_features,
 )
 from margrove.grove.table import Columns, Targets, code_of, sorted_by_digits
 
@@ -178,7 +178,7 @@ class Subtree:
 
 
 def _is_fast_case(columns: Columns, targets: Targets, rules: Rules) -> bool:
-    """Whether the short loops of `search.split_search_fast` do for all features."""
+    """Whether `search.split_search_fast` can search all features."""
     return bool(
         targets.plain
         and len(targets.starts) == 2
@@ -210,7 +210,16 @@ def _local(targets: Targets, rows: np.ndarray) -> Targets:
 
 def _inherit(nodes: Nodes, above: Nodes, node: int) -> None:
     """The root of a subtree takes over what the node that it stands for has inherited."""
-    for name in ("depth", "key", "parent", "decrease", "low", "high", "error_left", "drawn"):
+    for name in (
+        "depth",
+        "key",
+        "parent",
+        "decrease",
+        "low",
+        "high",
+        "error_left",
+        "random_threshold",
+    ):
         nodes.record[name][0] = above.record[name][node]
     nodes.centre[0], nodes.exponent[0] = above.centre[node], above.exponent[node]
 
@@ -277,7 +286,7 @@ def _examine(entries, columns, rows, targets, rules, nodes, node, progress, buff
         if general is not None and record.feature[node] >= 0:
             progress.n_words[0] = make_subset(nodes, node, progress.n_words[0], columns)
     else:
-        looked_at = search_features(entries, columns, rows, targets, rules, nodes, node, base,
+        looked_at = find_best_split(entries, columns, rows, targets, rules, nodes, node, base,
                                     buffers, general)  # fmt: skip
         if general is None:
             keep_split_fast(nodes, node, base, rules, buffers.best[0], buffers.score[0])

@@ -45,10 +45,10 @@ from margrove.grove.grow.search import (
     make_subset,
     new_general_buffers,
     new_search_buffers,
+    new_subset,
     search_feature,
     search_in_orders,
     set_bit,
-    write_subset,
 )
 from margrove.grove.grow.subtree import MOST_ROWS, Subtree
 from margrove.grove.table import BinnedDataset, Columns, Targets, code_of, sorted_by_digits
@@ -75,12 +75,17 @@ class Growth:
     impurities: np.ndarray | None = None
 
 
-def columns_of(data: BinnedDataset, *, with_values: bool = False, by_row: bool = False) -> Columns:
-    """The codes for compiled code; with the values, where thresholds are drawn among them, and row
-    by row, where few rows are asked for many features."""
+def columns_of(
+    data: BinnedDataset, *, with_values: bool = False, row_major: bool = False
+) -> Columns:
+    """The codes of a table for compiled code.
+
+    with_values: also the values, from which random thresholds are drawn. row_major: also the codes
+    row by row, for small nodes that look at many features.
+    """
     values = np.concatenate([*data.lows, np.empty(0)]) if with_values else np.empty(0)
     first = np.concatenate([[0], np.cumsum([len(low) for low in data.lows])]).astype(np.int64)
-    rowwise = np.ascontiguousarray(data.codes.narrow.T) if by_row else np.empty((0, 0), np.uint8)
+    rowwise = np.ascontiguousarray(data.codes.narrow.T) if row_major else np.empty((0, 0), np.uint8)
     return Columns(
         *data.codes, data.n_codes, data.has_missing, data.categorical, values, first, rowwise
     )
@@ -311,7 +316,7 @@ class TreeBuilder:
         """Statistics and weights of the rows, and the impurity, for a user's criterion."""
         custom, targets = self._custom, self._targets
         if custom is None:
-            raise TypeError("There is no criterion of a user's here.")
+            raise TypeError("No registered criterion is set.")
         rows = self._rows[self._upper.record.start[node] : self._upper.record.end[node]]
         weight = targets.real[rows]
         is_class = len(targets.labels) > 0
@@ -323,7 +328,7 @@ class TreeBuilder:
         return stats, weight, custom.impurity_of(weight @ stats, float(weight.sum()))
 
     def _examine_by_custom(self, node: int, pure: bool) -> None:
-        """The same by a user's criterion."""
+        """Search a large node with a registered criterion."""
         custom, targets, columns = self._custom, self._targets, self._columns
         if custom is None:
             return
@@ -344,12 +349,10 @@ class TreeBuilder:
         feature = best.feature
         record.feature[node], record.subset[node] = feature, -1
         record.missing_left[node] = int(best.missing_left)
-        record.decrease[node], record.drawn[node] = max(best.gain, 0.0), best.drawn
+        record.decrease[node], record.random_threshold[node] = max(best.gain, 0.0), best.drawn
         if columns.categorical[feature]:
             self._make_words()
-            self._words = int(
-                write_subset(self._upper, node, self._words, columns.n_codes[feature])
-            )
+            self._words = int(new_subset(self._upper, node, self._words, columns.n_codes[feature]))
             for code in best.left.tolist():
                 set_bit(self._upper.subsets, self._upper.record.subset[node], code)
         else:
@@ -424,7 +427,7 @@ class TreeBuilder:
                             one.feature, position, best, score):  # fmt: skip
                     winner = one
         record, found_record = self._upper.record, winner.nodes.record
-        for name in ("code", "next_code", "drawn"):
+        for name in ("code", "next_code", "random_threshold"):
             record[name][node] = found_record[name][0]
         self._words = int(
             keep_split(self._upper, node, base, self._words, self._columns, self._targets, rules,

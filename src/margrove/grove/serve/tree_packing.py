@@ -206,7 +206,9 @@ def _fill(nodes, n, cuts, set_at, row_of, has_rows, packed):
             words[2 * node] = float(set_at[node])
             link |= np.int64(1) << SET_AT
         else:
-            words[2 * node] = _threshold(cuts, feature, code, following, record.drawn[node])
+            words[2 * node] = _threshold(
+                cuts, feature, code, following, record.random_threshold[node]
+            )
         packed[2 * node + 1] = link
 
 

@@ -60,7 +60,7 @@ class Columns(NamedTuple):
     values        float64: the values of feature j are values[first[j]:first[j + 1]]; empty unless
                   thresholds are drawn at random
     first         int64 (d + 1,)
-    by_row        uint8 (rows, columns): `narrow` transposed; only filled for forests of many
+    row_major        uint8 (rows, columns): `narrow` transposed; only filled for forests of many
                   columns, whose small nodes read many features of few rows
     """
 
@@ -74,7 +74,7 @@ class Columns(NamedTuple):
     categorical: np.ndarray
     values: np.ndarray
     first: np.ndarray
-    by_row: np.ndarray
+    row_major: np.ndarray
 
 
 @kernel(inner=True)

@@ -29,7 +29,7 @@ from margrove._runtime import (
     drive,
     require_memory,
     resolve_n_jobs,
-    under_keeper,
+    using_checkpoints,
 )
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.margin.decisions import dense_coefficients
@@ -286,7 +286,7 @@ class LinearMachine(Estimator):
         demand = LinearDemand(float(self.tol), 1, seed)
         seen = state.seen + float(data.weight.sum())
         process = StochasticProcess(data, demand, state, total_weight=seen)
-        with under_keeper(None):  # no checkpoint for each batch of a stream
+        with using_checkpoints(None):  # no checkpoint for each batch of a stream
             drive(
                 process,
                 self,

@@ -24,7 +24,7 @@ from margrove._runtime import (
     RUN_CONTROL,
     require_memory,
     resolve_n_jobs,
-    under_keeper,
+    using_checkpoints,
 )
 from margrove.margin.decisions import finite_decisions, n_problems_of, require_shape
 from margrove.margin.kernels import KERNELS, Kernel, Points
@@ -264,7 +264,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
             learnt = self._learnt(process, labels.classes, kernel, X_all, all_rows)
             return batch.attributes | learnt
 
-        with under_keeper(None):  # no checkpoint for each batch of a stream
+        with using_checkpoints(None):  # no checkpoint for each batch of a stream
             self._drive(process, X, y, sample_weight, fitted)
         learnt = self._learnt(process, labels.classes, kernel, X_all, all_rows)
         learnt["support_"] = origin[learnt["support_"]]

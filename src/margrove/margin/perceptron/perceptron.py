@@ -25,7 +25,7 @@ from margrove._runtime import (
     RUN_CONTROL,
     require_memory,
     resolve_n_jobs,
-    under_keeper,
+    using_checkpoints,
 )
 from margrove.exceptions import InvalidDataError
 from margrove.margin.decisions import (
@@ -285,7 +285,7 @@ class Perceptron(SparseCoefficients, MistakeDriven):
         form = self._presented_rows(batch.X, labels, batch.scan)
         norms = batch.scan.squared_norms
         process = self._process(batch.X, labels, form, norms, start, self._rule(1, stream=True))
-        with under_keeper(None):  # no checkpoint for each batch of a stream
+        with using_checkpoints(None):  # no checkpoint for each batch of a stream
             self._drive(
                 process,
                 X,

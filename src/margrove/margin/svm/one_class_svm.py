@@ -156,7 +156,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         table = self._check_training_table(X)
         n_rows = table.X.shape[0]
         weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
-        form = self._presented(table.X, np.zeros(table.X.shape[0]), weight)
+        form = self._canonical_rows(table.X, np.zeros(table.X.shape[0]), weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
         unit = power_of_two_near(form.weight)
         problem = one_class(form.weight / unit, float(self.nu))

@@ -258,7 +258,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _training_by_class(self, X: Any, labels: TrainingLabels) -> tuple[TrainingSet, np.ndarray]:
         """The learnt rows, sorted by class, and their codes."""
-        form = self._presented(X, labels.codes, labels.weight)
+        form = self._canonical_rows(X, labels.codes, labels.weight)
         codes = labels.codes[form.rows]
         order = np.argsort(codes, kind="stable")
         return self._training_set(X, form, order), codes[order]

@@ -178,7 +178,7 @@ class SupportVectorMachine(KernelMachine):
         self._commit(learnt | {"_objects": objects})
         return self
 
-    def _presented(self, X: Any, target: np.ndarray, weight: np.ndarray) -> CanonicalForm:
+    def _canonical_rows(self, X: Any, target: np.ndarray, weight: np.ndarray) -> CanonicalForm:
         """The canonical form of the rows; rows of a Gram matrix keep their order."""
         if self._is_precomputed():
             return given_order(weight)

@@ -68,7 +68,7 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         targets = check_targets(y, table.X.shape[0])
         n_rows = table.X.shape[0]
         weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
-        form = self._presented(table.X, targets, weight)
+        form = self._canonical_rows(table.X, targets, weight)
         training = self._training_set(table.X, form, np.arange(len(form.rows)))
         has_bias = getattr(self, "fit_intercept", True)
         scale = TargetScale.of(targets[training.rows], centred=has_bias)

@@ -145,7 +145,7 @@ class RegressorTask(SvmTask):
         targets = check_targets(y, table.X.shape[0])
         n_rows = table.X.shape[0]
         weight = moderate(check_weights(sample_weight, n_rows, leave_out_negative=True))
-        form = model._presented(table.X, targets, weight)
+        form = model._canonical_rows(table.X, targets, weight)
         training = model._training_set(table.X, form, np.arange(len(form.rows)))
         return cls(
             training,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import Team, available_cores, is_kept, require_memory, run_tiles
+from margrove._runtime import Team, available_cores, is_checkpointed, require_memory, run_tiles
 from margrove.ensemble.bagging import seed_of_member
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import leaves, nodes, trees
@@ -143,7 +143,7 @@ class GradientRounds:
         self._tree_buffers = self._new_tree_buffers(k, n)
         self._team = Team(self._n_threads)
         self._round: BoostingRound | None = None
-        self._is_kept = is_kept()
+        self._is_kept = is_checkpointed()
         self._raw_before: np.ndarray | None = None  # scores before the round, for checkpoints
         self.trees: list[list[PackedTree]] = []
         self.losses = list(losses)

@@ -35,13 +35,13 @@ __all__ = [
     "ENTRY_SHIFT",
     "drawn_between",
     "exponent_of_errors",
+    "find_best_split",
     "keep_split",
     "make_subset",
+    "new_subset",
     "search_feature",
-    "search_features",
     "search_in_orders",
     "set_bit",
-    "write_subset",
 ]
 
 ENTRY_SHIFT, ENTRY_MASK = np.uint32(16), np.int64(0xFFFF)  # of the entries of a subtree
@@ -49,8 +49,10 @@ _MOST_ORDERS = 64  # of categories that are tried, one for each of the first cla
 
 
 @kernel(inner=True)
-def search_features(entries, columns, rows, targets, rules, nodes, node, base, buffers, general):
-    """Search features in turn, or as drawn, until enough were not constant; how many.
+def find_best_split(entries, columns, rows, targets, rules, nodes, node, base, buffers, general):
+    """Find the best split over the features, in order or in random order; how many were searched.
+
+    It stops after `max_features` features that are not constant.
 
     entries uint32 (d, m): of a subtree, whose places are places in `rows`. general: GeneralBuffers,
     or None where every feature of the tree is a case for `split_search_fast`. The best split is in
@@ -59,15 +61,15 @@ def search_features(entries, columns, rows, targets, rules, nodes, node, base, b
     d, record = len(columns.n_codes), nodes.record
     start, end = record.start[node], record.end[node]
     features, best = buffers.features, buffers.best
-    drawn = rules.max_features < d
+    samples_features = rules.max_features < d
     state = np.uint64(record.key[node])
-    if drawn:
+    if samples_features:
         for j in range(d):
             features[j] = j
     is_usual = True
     if general is not None:
         if rules.criterion == GAIN_RATIO:
-            if drawn:
+            if samples_features:
                 for j in range(d):
                     state, k = random_below(state, d - j)
                     features[j], features[j + k] = features[j + k], features[j]
@@ -85,7 +87,7 @@ def search_features(entries, columns, rows, targets, rules, nodes, node, base, b
         )
     looked_at, fast_feature = 0, -1
     for j in range(d):
-        if drawn:
+        if samples_features:
             state, k = random_below(state, d - j)
             features[j], features[j + k] = features[j + k], features[j]
         feature = features[j]
@@ -114,7 +116,7 @@ def search_features(entries, columns, rows, targets, rules, nodes, node, base, b
         run, after = entries[fast_feature], start + best[POSITION]
         record.code[node] = code_of(columns, best[0], rows[run[after - 1] & ENTRY_MASK])
         record.next_code[node] = code_of(columns, best[0], rows[run[after] & ENTRY_MASK])
-        record.drawn[node] = np.nan
+        record.random_threshold[node] = np.nan
     return looked_at
 
 
@@ -207,7 +209,7 @@ def search_feature(sorted_rows, feature, columns, rows, targets, rules, nodes, n
                                    nodes, node, buffers)  # fmt: skip
         if found:
             after = start + best[POSITION]
-            record.drawn[node] = drawn
+            record.random_threshold[node] = drawn
             record.code[node] = code_of(columns, feature, rows[entries[after - 1] & mask])
             record.next_code[node] = columns.n_codes[feature]
             if after < end:
@@ -239,7 +241,7 @@ def _draw(sorted_rows, feature, columns, rows, nodes, node):
 
 @kernel(inner=True)
 def _draw_among_groups(codes, n_groups, feature, columns, nodes, node):
-    """The same of groups, by ascending code."""
+    """Draw a threshold between the lowest and the highest code, and the first group beyond it."""
     base = columns.first[feature]
     low, high = columns.values[base + codes[0]], columns.values[base + codes[n_groups - 1]]
     if not low < high:
@@ -267,7 +269,7 @@ def drawn_between(low, high, feature, key):
 
 @kernel(inner=True)
 def _search_by_groups(sorted_rows, feature, columns, rows, targets, rules, nodes, node, buffers):
-    """Categories in the orders that promise most, or several outputs."""
+    """Search the groups of a categorical feature, or of any feature with several outputs."""
     entries, shift, mask = sorted_rows.entries, sorted_rows.shift, sorted_rows.mask
     start, end = sorted_rows.start, sorted_rows.end
     is_class = len(targets.labels) > 0
@@ -302,7 +304,7 @@ def _search_by_groups(sorted_rows, feature, columns, rows, targets, rules, nodes
 @kernel(inner=True)
 def _search_by_medians(sorted_rows, n_groups, feature, columns, targets, rules, nodes, node,
                        buffers):  # fmt: skip
-    """Categories by the means of each output; no order is sure to be the best one for medians."""
+    """Categories in the order of the means of each output; for medians, others may be better."""
     entries, shift, mask = sorted_rows.entries, sorted_rows.shift, sorted_rows.mask
     start, end = sorted_rows.start, sorted_rows.end
     best = buffers.best
@@ -364,15 +366,15 @@ def search_in_orders(n_groups, feature, columns, targets, rules, nodes, node, bu
                                  rules, nodes, node, buffers):  # fmt: skip
                 continue
             _keep_groups(n_groups, n_ordered, feature, columns, nodes, node, buffers)
-            nodes.record.drawn[node] = drawn
+            nodes.record.random_threshold[node] = drawn
 
 
 @kernel(inner=True)
 def _keep_groups(n_groups, n_ordered, feature, columns, nodes, node, buffers):
-    """What a split between groups means in codes."""
+    """Write a split between groups as codes: a threshold in the node, or a set in the buffers."""
     best, order = buffers.best, buffers.order
     position = best[POSITION]
-    nodes.record.drawn[node] = np.nan
+    nodes.record.random_threshold[node] = np.nan
     if not columns.categorical[feature]:
         nodes.record.code[node] = buffers.group_code[order[position - 1]]
         nodes.record.next_code[node] = columns.n_codes[feature]
@@ -395,7 +397,7 @@ def _keep_groups(n_groups, n_ordered, feature, columns, nodes, node, buffers):
         else:
             buffers.chosen[n_chosen] = code
             n_chosen += 1
-    buffers.counts[0] = n_chosen + 1  # a set, perhaps an empty one
+    buffers.counts[0] = n_chosen + 1  # 0 means: no set, but a threshold
 
 
 @kernel(bare=True)
@@ -419,7 +421,7 @@ def keep_split(nodes, node, base, n_words, columns, targets, rules, buffers):
     nodes.record.missing_left[node] = best[MISSING_LEFT]
     nodes.record.subset[node] = -1
     if buffers.counts[0]:
-        n_words = write_subset(nodes, node, n_words, columns.n_codes[feature])
+        n_words = new_subset(nodes, node, n_words, columns.n_codes[feature])
         for k in range(buffers.counts[0] - 1):
             set_bit(nodes.subsets, nodes.record.subset[node], buffers.chosen[k])
     return n_words
@@ -430,15 +432,15 @@ def make_subset(nodes, node, n_words, columns):
     """A split of categories at a code, as a set of codes."""
     feature = nodes.record.feature[node]
     if columns.categorical[feature]:
-        n_words = write_subset(nodes, node, n_words, columns.n_codes[feature])
+        n_words = new_subset(nodes, node, n_words, columns.n_codes[feature])
         for code in range(nodes.record.code[node] + 1):
             set_bit(nodes.subsets, nodes.record.subset[node], code)
     return n_words
 
 
 @kernel(bare=True)
-def write_subset(nodes, node, n_words, n_codes):
-    """An empty set."""
+def new_subset(nodes, node, n_words, n_codes):
+    """Start an empty set of codes for the node; words of sets in use."""
     nodes.record.subset[node] = n_words
     for k in range(n_codes // 32 + 1):
         nodes.subsets[n_words + k] = 0
@@ -452,5 +454,5 @@ def set_bit(subsets, begin, code):
 
 @kernel(inner=True)
 def exponent_of_errors(nodes, node):
-    """Of the units of absolute errors, such that their sum over the outputs fits int64, too."""
+    """Exponent of the unit of absolute errors, such that sums over the outputs fit int64."""
     return nodes.exponent[node, 0] - (bits_of(float(nodes.exponent.shape[1])) - 1)

@@ -39,6 +39,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROUNDING_OF_SQUARES = 6e-16  # a step, of the largest sum of squares
+_ALLOWED, _SKIP, _STOP = 0, 1, 2
 
 
 @kernel(inner=True)
@@ -62,20 +63,22 @@ def _is_too_small(samples, weight_left, weight_right, rules):
 
 
 @kernel(inner=True, inlined=True)
-def _is_inside(sorted_rows, p, missing_left, only):
-    """Whether a threshold after entry p is not one: 1 for a tie or another than `only`, 2 at the
-    end, 0 if it is a threshold."""
+def _threshold_status(sorted_rows, p, missing_left, only):
+    """Whether there can be a threshold after entry p: _ALLOWED, _SKIP or _STOP.
+
+    only: the entry after the one allowed threshold; -1: all are allowed.
+    """
     entries, shift = sorted_rows.entries, sorted_rows.shift
     if p >= sorted_rows.stop:
-        return 1
+        return _SKIP
     if p + 1 < sorted_rows.stop:
         if entries[p + 1] >> shift == entries[p] >> shift:
-            return 1
+            return _SKIP
     elif missing_left or sorted_rows.stop == sorted_rows.end:
-        return 2
+        return _STOP
     if only >= 0 and p + 1 != only:
-        return 1
-    return 0
+        return _SKIP
+    return _ALLOWED
 
 
 @kernel(inner=True, inlined=True)
@@ -133,10 +136,10 @@ def search_classes(sorted_rows, feature, missing_left, only, targets, rules, nod
             logs_right -= weighted_log(before_right, table, scale)
         weight_left += w
         samples_left += samples[row]
-        inside = _is_inside(sorted_rows, p, missing_left, only)
-        if inside == 1:
+        status = _threshold_status(sorted_rows, p, missing_left, only)
+        if status == _SKIP:
             continue
-        if inside == 2 or node_samples - samples_left < rules.min_samples_leaf:
+        if status == _STOP or node_samples - samples_left < rules.min_samples_leaf:
             break
         weight_right = node_weight - weight_left
         if _is_too_small(samples_left, weight_left, weight_right, rules):
@@ -223,10 +226,10 @@ def search_numbers(sorted_rows, feature, missing_left, only, targets, rules, nod
         sum_left += numbers[row]
         weight_left += weights[row]
         samples_left += samples[row]
-        inside = _is_inside(sorted_rows, p, missing_left, only)
-        if inside == 1:
+        status = _threshold_status(sorted_rows, p, missing_left, only)
+        if status == _SKIP:
             continue
-        if inside == 2 or node_samples - samples_left < rules.min_samples_leaf:
+        if status == _STOP or node_samples - samples_left < rules.min_samples_leaf:
             break
         weight_right = node_weight - weight_left
         if _is_too_small(samples_left, weight_left, weight_right, rules):
@@ -438,10 +441,10 @@ def search_absolute(sorted_rows, feature, missing_left, only, targets, rules, no
         row = entries[p] & mask
         weight_left += targets.weight[row]
         samples_left += targets.samples[row]
-        inside = 1 if is_missing else _is_inside(sorted_rows, p, missing_left, only)
-        if inside == 1:
+        status = _SKIP if is_missing else _threshold_status(sorted_rows, p, missing_left, only)
+        if status == _SKIP:
             continue
-        if inside == 2:
+        if status == _STOP:
             break
         weight_right = node_weight - weight_left
         if (

@@ -19,7 +19,7 @@ from margrove.grove.grow.search.scores import GINI, SQUARED, consider, weighted_
 __all__ = ["LocalRows", "differs", "gather", "new_local_rows", "search_by_count",
            "search_by_draw", "search_in_order", "sort_codes"]  # fmt: skip
 
-_BY_ROW = 256  # rows of a node, up to which their codes are better looked up row by row
+_FEW_ROWS = 256  # rows of a node, up to which their codes are better looked up row by row
 _FEW = 24  # that insertion sorts fastest
 _MASK = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
@@ -34,8 +34,8 @@ class LocalRows(NamedTuple):
     cells          int64  sums by code, or by code and class
     left           int64 (n_classes,)  zeros between two searches
     found          int64 (2,)  code and next code of the best split
-    drawn          float64 (1,)  its threshold, if it was drawn
-    by_rows        whether each row is one sample, whatever its weight
+    random_threshold    float64 (1,)  its threshold, if it was drawn
+    row_is_sample        whether each row is one sample, whatever its weight
     counts         int64  rows by code, if so
     """
 
@@ -48,13 +48,13 @@ class LocalRows(NamedTuple):
     cells: np.ndarray
     left: np.ndarray
     found: np.ndarray
-    drawn: np.ndarray
-    by_rows: bool
+    random_threshold: np.ndarray
+    row_is_sample: bool
     counts: np.ndarray
 
 
 def new_local_rows(
-    n_rows: int, n_stats: int, *, is_class: bool, by_rows: bool = False
+    n_rows: int, n_stats: int, *, is_class: bool, row_is_sample: bool = False
 ) -> LocalRows:
     """Arrays for nodes of at most so many rows."""
     return LocalRows(
@@ -68,8 +68,8 @@ def new_local_rows(
         np.zeros(n_stats, np.int64),
         np.zeros(2, np.int64),
         np.zeros(1),
-        by_rows,
-        np.empty(2 * n_rows if by_rows else 0, np.int64),
+        row_is_sample,
+        np.empty(2 * n_rows if row_is_sample else 0, np.int64),
     )
 
 
@@ -78,8 +78,8 @@ def gather(columns, feature, rows, start, n, codes):
     """The codes of a node's rows; the smallest and the largest."""
     width, place = columns.width[feature], columns.place[feature]
     if width == 0:
-        if n <= _BY_ROW and len(columns.by_row) > 0:
-            return _gather_by_row(columns.by_row, place, rows, start, n, codes)
+        if n <= _FEW_ROWS and len(columns.row_major) > 0:
+            return _gather_row_major(columns.row_major, place, rows, start, n, codes)
         return _gather(columns.narrow[place], rows, start, n, codes)
     if width == 1:
         return _gather(columns.medium[place], rows, start, n, codes)
@@ -98,10 +98,10 @@ def _gather(column, rows, start, n, codes):
 
 
 @kernel(inner=True, inlined=True)
-def _gather_by_row(by_row, place, rows, start, n, codes):
+def _gather_row_major(row_major, place, rows, start, n, codes):
     least, most = np.uint32(0xFFFFFFFF), np.uint32(0)
     for i in range(np.uint64(n)):
-        code = np.uint32(by_row[np.uint64(rows[np.uint64(start) + i]), np.uint64(place)])
+        code = np.uint32(row_major[np.uint64(rows[np.uint64(start) + i]), np.uint64(place)])
         codes[i] = code
         least = min(least, code)
         most = max(most, code)
@@ -231,14 +231,14 @@ def _count_classes(local, n, least, most, rules, total, weight, squares, feature
     low, width = np.uint32(least), np.uint64(n_classes)
     for i in range(np.uint64(n)):
         cells[np.uint64(codes[i] - low) * width + np.uint64(labels[i])] += weights[i]
-    by_rows = local.by_rows and smallest > 1
-    if by_rows:
+    row_is_sample = local.row_is_sample and smallest > 1
+    if row_is_sample:
         for k in range(span):
             local.counts[k] = 0
         for i in range(np.uint64(n)):
             local.counts[np.uint64(codes[i] - low)] += 1
     squares_left, squares_right = 0, squares
-    weight_left, samples_left, n_samples = 0, 0, n if by_rows else weight
+    weight_left, samples_left, n_samples = 0, 0, n if row_is_sample else weight
     bar = score[0] - 1e-13 * abs(score[0]) if best[0] >= 0 else -np.inf
     found, pending = False, False
     for k in range(n_classes):
@@ -260,7 +260,7 @@ def _count_classes(local, n, least, most, rules, total, weight, squares, feature
                 squares_right += less
                 left[k] += moved
         weight_left += at_code
-        samples_left += local.counts[code] if by_rows else at_code
+        samples_left += local.counts[code] if row_is_sample else at_code
         weight_right = weight - weight_left
         if n_samples - samples_left < smallest or weight_right == 0:
             break
@@ -383,8 +383,8 @@ def _order_classes(local, n, least, rules, total, weight, squares, feature, best
         if last == code:
             continue
         weight_right = weight - weight_left
-        samples_left = p + 1 if local.by_rows else weight_left
-        if (n if local.by_rows else weight) - samples_left < smallest:
+        samples_left = p + 1 if local.row_is_sample else weight_left
+        if (n if local.row_is_sample else weight) - samples_left < smallest:
             n_moved = p + 1
             break
         if samples_left < smallest:
@@ -462,7 +462,7 @@ def search_by_draw(local, n, least, most, columns, rules, total, weight, key, fe
         # Where values are merged the threshold is the end of the last bin that has rows.
         local.found[0] = _last_code(local.codes, n, last) if n > _FEW else last
         local.found[1] = local.found[0] + 1
-        local.drawn[0] = drawn
+        local.random_threshold[0] = drawn
         return True
     return False
 
