@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -179,13 +179,12 @@ class MultiwayTreeBuilder:
     def _search(self, node: _Node) -> None:
         d = self._data.n_features
         found = np.zeros((d, 6))
-        _search(
-            self._columns, node.rows, node.weight, self._samples(node.rows, node.weight),
-            self._targets.labels, self._targets.raw,
-            0.0 if self._is_class else float(node.stats[0]),
-            node.used, self._rules.criterion, float(self._rules.min_samples_leaf),
-            max(len(node.stats), 1), found,
+        rows = _NodeRows(
+            node.rows, node.weight, self._samples(node.rows, node.weight), self._targets.labels,
+            self._targets.raw, 0.0 if self._is_class else float(node.stats[0]),
+            max(len(node.stats), 1), self._rules.criterion, float(self._rules.min_samples_leaf),
         )  # fmt: skip
+        _search(self._columns, rows, node.used, found)
         allowed = found[:, 0] >= 0.0
         if not allowed.any():
             return
@@ -245,15 +244,31 @@ def _impurity(criterion, stats, total):
     return value
 
 
+class _NodeRows(NamedTuple):
+    """The rows of a node for a search.
+
+    rows int64, weight, samples float64 (m,): which rows, and how much of each. labels, raw: targets
+    of all rows, one of them empty; centre: of the numbers. n_stats: classes, or 1.
+    """
+
+    rows: np.ndarray
+    weight: np.ndarray
+    samples: np.ndarray
+    labels: np.ndarray
+    raw: np.ndarray
+    centre: float
+    n_stats: int
+    criterion: int
+    min_leaf: float
+
+
 @kernel
-def _search(columns, rows, weight, samples, labels, raw, centre, used, criterion, min_leaf, n_stats,
-            found):  # fmt: skip
+def _search(columns, node, used, found):
     """found[j]: gain times weight (-1: no split), split information, code, next code, branches."""
-    m = len(rows)
-    is_class = len(labels) > 0
-    whole = 0.0
+    m = len(node.rows)
+    total = 0.0
     for i in range(m):
-        whole += weight[i]
+        total += node.weight[i]
     keys = np.empty(m)
     order = np.empty(m, np.int64)
     spare = np.empty(m, np.int64)
@@ -263,102 +278,104 @@ def _search(columns, rows, weight, samples, labels, raw, centre, used, criterion
             continue
         n_codes = columns.n_codes[j]
         for i in range(m):
-            keys[i] = float(code_of(columns, j, rows[i]))
+            keys[i] = float(code_of(columns, j, node.rows[i]))
         sort_by(keys, m, order, spare)
         if columns.categorical[j]:
-            _search_values(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre,
-                           is_class, criterion, min_leaf, n_stats, whole, found[j])  # fmt: skip
+            _search_values(node, keys, order, n_codes, total, found[j])
         else:
-            _search_thresholds(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre,
-                               is_class, criterion, min_leaf, n_stats, whole, found[j])  # fmt: skip
+            _search_thresholds(node, keys, order, n_codes, total, found[j])
 
 
 @kernel
-def _merit(is_class, criterion, stats, total):
+def _impurity_sum(node, stats, weight):
     """Weight times impurity, less what does not depend on the split."""
-    if is_class:
-        return total * _impurity(criterion, stats, total)
-    return -stats[0] * stats[0] / total
+    if len(node.labels) > 0:
+        return weight * _impurity(node.criterion, stats, weight)
+    return -stats[0] * stats[0] / weight
 
 
 @kernel
-def _add(stats, row, weight, labels, raw, centre, is_class):
-    if is_class:
-        stats[labels[row]] += weight
+def _add(node, stats, i, weight):
+    """Add a row to the statistics with some weight."""
+    row = node.rows[i]
+    if len(node.labels) > 0:
+        stats[node.labels[row]] += weight
     else:
-        stats[0] += weight * (raw[row] - centre)
+        stats[0] += weight * (node.raw[row] - node.centre)
 
 
 @kernel
-def _search_values(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre, is_class,
-                   criterion, min_leaf, n_stats, whole, found):  # fmt: skip
-    """One branch a value; at least two must have enough samples."""
-    everything = np.zeros(n_stats)
-    own = np.zeros(n_stats)
+def _search_values(node, keys, order, n_codes, total, found):
+    """One branch for each value; at least two must have enough samples."""
+    m = len(order)
+    known_stats = np.zeros(node.n_stats)
+    stats = np.zeros(node.n_stats)
     known, branch_weight, after, information = 0.0, 0.0, 0.0, 0.0
     n_branches, n_large, branch_samples = 0, 0, 0.0
     for p in range(m + 1):
         ends = p == m or keys[order[p]] >= n_codes or (p and keys[order[p]] != keys[order[p - 1]])
         if ends and p:
-            after += _merit(is_class, criterion, own, branch_weight)
-            information -= float_log(branch_weight / whole) * whole
+            after += _impurity_sum(node, stats, branch_weight)
+            information -= float_log(branch_weight / total) * total
             n_branches += 1
-            n_large += branch_samples >= min_leaf * (1.0 - 1e-12)
-            own[:] = 0.0
+            n_large += branch_samples >= node.min_leaf * (1.0 - 1e-12)
+            stats[:] = 0.0
             branch_weight, branch_samples = 0.0, 0.0
         if p == m or keys[order[p]] >= n_codes:
             break
         i = order[p]
-        _add(own, rows[i], weight[i], labels, raw, centre, is_class)
-        _add(everything, rows[i], weight[i], labels, raw, centre, is_class)
-        branch_weight += weight[i]
-        branch_samples += samples[i]
-        known += weight[i]
+        weight = node.weight[i]
+        _add(node, stats, i, weight)
+        _add(node, known_stats, i, weight)
+        branch_weight += weight
+        branch_samples += node.samples[i]
+        known += weight
     if n_branches < 2 or n_large < 2:
         return
-    if known < whole:
-        information -= float_log((whole - known) / whole) * whole
-    found[0] = max(_merit(is_class, criterion, everything, known) - after, 0.0)
+    if known < total:
+        information -= float_log((total - known) / total) * total
+    found[0] = max(_impurity_sum(node, known_stats, known) - after, 0.0)
     found[1] = information
     found[4] = n_branches
 
 
 @kernel
-def _search_thresholds(keys, order, m, n_codes, rows, weight, samples, labels, raw, centre,
-                       is_class, criterion, min_leaf, n_stats, whole, found):  # fmt: skip
-    left = np.zeros(n_stats)
-    right = np.zeros(n_stats)
+def _search_thresholds(node, keys, order, n_codes, total, found):
+    """Two branches, at the threshold that gains most."""
+    m = len(order)
+    left = np.zeros(node.n_stats)
+    right = np.zeros(node.n_stats)
     known, stop, samples_right, samples_left = 0.0, 0, 0.0, 0.0
     while stop < m and keys[order[stop]] < n_codes:
         i = order[stop]
-        _add(right, rows[i], weight[i], labels, raw, centre, is_class)
-        known += weight[i]
-        samples_right += samples[i]
+        _add(node, right, i, node.weight[i])
+        known += node.weight[i]
+        samples_right += node.samples[i]
         stop += 1
     if stop == 0:
         return
-    before = _merit(is_class, criterion, right, known)
+    before = _impurity_sum(node, right, known)
     left_weight = 0.0
     for p in range(stop - 1):
         i = order[p]
-        _add(left, rows[i], weight[i], labels, raw, centre, is_class)
-        _add(right, rows[i], -weight[i], labels, raw, centre, is_class)
-        left_weight += weight[i]
-        samples_left += samples[i]
-        samples_right -= samples[i]
+        _add(node, left, i, node.weight[i])
+        _add(node, right, i, -node.weight[i])
+        left_weight += node.weight[i]
+        samples_left += node.samples[i]
+        samples_right -= node.samples[i]
         if keys[order[p + 1]] == keys[i]:
             continue
         right_weight = known - left_weight
-        if min(samples_left, samples_right) < min_leaf * (1.0 - 1e-12):
+        if min(samples_left, samples_right) < node.min_leaf * (1.0 - 1e-12):
             continue
-        gain = before - _merit(is_class, criterion, left, left_weight)
-        gain = max(gain - _merit(is_class, criterion, right, right_weight), 0.0)
-        if gain > found[0] + 1e-12 * max(whole, gain):
+        gain = before - _impurity_sum(node, left, left_weight)
+        gain = max(gain - _impurity_sum(node, right, right_weight), 0.0)
+        if gain > found[0] + 1e-12 * max(total, gain):
             found[0] = gain
-            found[1] = -float_log(left_weight / whole) - float_log(right_weight / whole)
-            if known < whole * (1.0 - 1e-12):
-                found[1] -= float_log((whole - known) / whole)
-            found[1] *= whole
+            found[1] = -float_log(left_weight / total) - float_log(right_weight / total)
+            if known < total * (1.0 - 1e-12):
+                found[1] -= float_log((total - known) / total)
+            found[1] *= total
             found[2], found[3], found[4] = keys[i], keys[order[p + 1]], 2
 
 

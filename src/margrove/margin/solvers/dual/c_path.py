@@ -24,8 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._runtime import kernel
+from margrove.margin.kernels import TileView
 from margrove.margin.solvers.dual.face_newton import FEW, add_row, newton_step
-from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, solve_tile
+from margrove.margin.solvers.dual.pair_steps import (
+    FLOAT32_ETA,
+    FLOAT64_ETA,
+    PairRecord,
+    solve_tile,
+)
 
 __all__ = [
     "BROKEN_OFF",
@@ -115,7 +121,8 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
     alphas, rhos, violations, objectives, steps, endings = found
     m = len(alpha)
     f, u = np.empty(m), np.empty(m)
-    no_index, no_change = np.empty(0, np.int64), np.empty(0)
+    no_index = np.empty(0, np.int64)
+    nothing = PairRecord(no_index, no_index, np.empty(0))
     done = 0
     while progress[_POINT] < len(Cs):
         point = progress[_POINT]
@@ -143,15 +150,15 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
                 double = np.empty((q, q), np.float64)
                 diagonal = _gather(K, tile_rows, double)
                 taken = solve_tile(
-                    double, 0, q, 0, diagonal, tile_y, tile_u, moved, tile_f, False, inner_tol,
-                    FLOAT64_ETA, most, no_index, no_index, no_change,
+                    TileView(double, 0, q, 0), diagonal, tile_y, tile_u, moved, tile_f, False,
+                    inner_tol, FLOAT64_ETA, most, nothing,
                 )  # fmt: skip
             else:
                 single = np.empty((q, q), np.float32)
                 diagonal = _gather(K, tile_rows, single)
                 taken = solve_tile(
-                    single, 0, q, 0, diagonal, tile_y, tile_u, moved, tile_f, False, inner_tol,
-                    FLOAT32_ETA, most, no_index, no_index, no_change,
+                    TileView(single, 0, q, 0), diagonal, tile_y, tile_u, moved, tile_f, False,
+                    inner_tol, FLOAT32_ETA, most, nothing,
                 )  # fmt: skip
             _apply_changes(K, rows, y, chosen, moved, alpha, values)
             is_slow = taken >= most

@@ -18,11 +18,13 @@ a huge number in a copy of f, because branches do not vectorise either.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from margrove._runtime import kernel, overload
 
-__all__ = ["FLOAT32_ETA", "FLOAT64_ETA", "solve_tile"]
+__all__ = ["FLOAT32_ETA", "FLOAT64_ETA", "PairRecord", "solve_tile"]
 
 FLOAT32_ETA = 1e-6
 FLOAT64_ETA = 1e-14
@@ -30,6 +32,14 @@ FLOAT64_ETA = 1e-14
 _HUGE = 1e30
 _TINY_ETA = 1e-12
 _BLOCK = 64
+
+
+class PairRecord(NamedTuple):
+    """Pairs and lengths of the steps: arrays for all of them, or empty to record nothing."""
+
+    first: np.ndarray
+    second: np.ndarray
+    length: np.ndarray
 
 
 def _ordered(x):
@@ -87,17 +97,13 @@ def _unordered_compiled(key):
 
 
 @kernel(fast_sums=True)
-def solve_tile(
-    K, first, middle, second, diagonal, y, u, alpha, f, by_class, tol, eta_floor, max_steps,
-    record_first, record_second, record_change,
-):  # fmt: skip
+def solve_tile(tile, diagonal, y, u, alpha, f, by_class, tol, eta_floor, max_steps, record):
     """Pair steps on a tile until its violation is below tol; returns their number.
 
-    The tile has m variables in two ranges: variable t is row and column first + t of K for
-    t < middle, else second + (t - middle). With `by_class` only pairs of one range change. alpha
-    (m,) is changed in place; f float64 (m,) is not changed. record_*: (>= max_steps,) to record
-    each step, or empty.
+    tile: a `TileView` of m variables in two ranges. With `by_class` only pairs of one range
+    change. alpha (m,) is changed in place; f float64 (m,) is not changed. record: a `PairRecord`.
     """
+    K, first, middle, second = tile.K, tile.first, tile.middle, tile.second
     m = len(alpha)
     real = K.dtype.type
     zero, relative, tiny, huge = real(0.0), real(eta_floor), real(_TINY_ETA), real(_HUGE)
@@ -173,8 +179,8 @@ def solve_tile(
         change_i, change_j = y[i] * (alpha[i] - old_i), y[j] * (alpha[j] - old_j)
         if change_i == 0.0 and change_j == 0.0:  # the limit of floating point
             return step
-        if len(record_first) > 0:
-            record_first[step], record_second[step], record_change[step] = i, j, length
+        if len(record.first) > 0:
+            record.first[step], record.second[step], record.length[step] = i, j, length
         f_i, f_j = up[i], low[j]
         can_rise, can_fall = _moves(y[i], u[i], alpha[i])
         up[i], low[i] = f_i if can_rise else huge, f_i if can_fall else -huge

@@ -37,7 +37,7 @@ from margrove._runtime import (
 )
 from margrove.margin.kernels import GramSource, TileView, add_rows
 from margrove.margin.solvers.dual.faces import descend_on_faces
-from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, solve_tile
+from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, PairRecord, solve_tile
 from margrove.margin.solvers.dual.result import SolverResult, TracePoint
 from margrove.margin.svm import DualProblem
 
@@ -295,13 +295,14 @@ class SmoProcess:
     ) -> int:
         """Pair steps on the chosen variables, which change alpha; returns their number."""
         problem, rows = self._problem, self._problem.rows[chosen]
-        recorded = [np.empty(most if step_capacity() else 0, kind) for kind in (int, int, float)]
+        n_recorded = most if step_capacity() else 0
+        recorded = PairRecord(*(np.empty(n_recorded, kind) for kind in (int, int, float)))
         eta = FLOAT32_ETA if tile.K.dtype == np.float32 else FLOAT64_ETA
         steps = solve_tile(
-            *tile, self._source.diagonal[rows], problem.y[chosen], problem.u[chosen], alpha, f,
-            problem.keeps_sum, tol, eta, most, *recorded,
+            tile, self._source.diagonal[rows], problem.y[chosen], problem.u[chosen], alpha, f,
+            problem.keeps_sum, tol, eta, most, recorded,
         )  # fmt: skip
-        if len(recorded[0]):
+        if n_recorded:
             self._record(rows, recorded, steps)
         return int(steps)
 
@@ -361,7 +362,7 @@ class SmoProcess:
         self._measure()
         self._idle_newton += not self.violation <= _PROGRESS * before
 
-    def _record(self, rows: np.ndarray, recorded: list[np.ndarray], steps: int) -> None:
+    def _record(self, rows: np.ndarray, recorded: PairRecord, steps: int) -> None:
         names = rows if self._names is None else self._names[rows]
         first, second, change = (array[:steps] for array in recorded)
         self._steps += [
