@@ -279,6 +279,17 @@ KERNELS: dict[str, type[Kernel]] = {}
 
 
 def registered(cls: type[Kernel]) -> type[Kernel]:
-    """Put a kernel class into KERNELS."""
+    """Put a kernel class into KERNELS; a name that another class has is an error."""
+    known = KERNELS.get(cls.name)
+    if known is not None and _place_of(known) != _place_of(cls):
+        raise ValueError(
+            f"name={cls.name!r} of {cls.__qualname__} is taken by {'.'.join(_place_of(known))}. "
+            "Choose another name."
+        )
     KERNELS[cls.name] = cls
     return cls
+
+
+def _place_of(cls: type[Kernel]) -> tuple[str, str]:
+    """Where a class is defined; a class that is defined again has the same place."""
+    return cls.__module__, cls.__qualname__
