@@ -35,6 +35,7 @@ from .process_tasks import processes_wanted as processes_wanted
 from .process_tasks import spread as spread
 from .process_tasks import tasks_wanted as tasks_wanted
 from .process_tasks import workers_wanted as workers_wanted
+from .record_arrays import fields_of as fields_of
 from .record_arrays import first_records as first_records
 from .record_arrays import record_type as record_type
 from .record_arrays import records as records

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-__all__ = ["first_records", "record_type", "records", "words_of"]
+__all__ = ["fields_of", "first_records", "record_type", "records", "words_of"]
 
 
 def record_type(fields: Sequence[tuple[Any, ...]]) -> np.dtype:
@@ -31,6 +31,11 @@ def records(shape: int | tuple[int, ...], kind: np.dtype) -> np.recarray:
 def first_records(array: np.recarray, n: int) -> np.recarray:
     """array[:n], with the type that type checkers miss."""
     return cast(np.recarray, array[:n])
+
+
+def fields_of(array: np.recarray) -> np.ndarray:
+    """The same records for Python code: `fields["gain"]` is ten times faster than `array.gain`."""
+    return array.view(np.ndarray)
 
 
 def words_of(array: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ from .forest_tree_builder import ForestTreeBuilder as ForestTreeBuilder
 from .multiway import MULTIWAY_CRITERIA as MULTIWAY_CRITERIA
 from .multiway import MultiwayTreeBuilder as MultiwayTreeBuilder
 from .nodes import Nodes as Nodes
-from .nodes import fields_of as fields_of
 from .oblique import ObliqueTreeBuilder as ObliqueTreeBuilder
 from .oblique_directions import DIRECTIONS as DIRECTIONS
 from .rules import Rules as Rules

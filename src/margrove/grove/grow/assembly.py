@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import kernel, words_of
-from margrove.grove.grow.nodes import NODE, Nodes, fields_of
+from margrove._runtime import fields_of, kernel, words_of
+from margrove.grove.grow.nodes import NODE, Nodes
 from margrove.grove.grow.rules import Rules
 from margrove.grove.grow.search import ENTROPY, ERROR, GAIN_RATIO, GINI
 from margrove.grove.grow.tree_builder import Growth
@@ -20,9 +20,9 @@ def assemble(
 ) -> TreeArrays:
     """The finished tree; n_categories int64 (d,): how many each categorical column has."""
     nodes = _joined(growth)
-    order, parent = preorder(fields_of(nodes)["left"])
+    order, parent = preorder(fields_of(nodes.record)["left"])
     nodes = _taken(nodes, order)
-    record = fields_of(nodes)
+    record = fields_of(nodes.record)
     n = len(order)
     inner = record["left"] >= 0
     feature = np.where(inner, record["feature"], -1).astype(np.int32)
@@ -72,7 +72,7 @@ def assemble(
 def n_balanced_splits(growth: Growth) -> int:
     """How many splits halve a node, whatever they gain."""
     parts = [(growth.upper, growth.n_upper), *((nodes, n) for _, nodes, n in growth.subtrees)]
-    return sum(int(fields_of(nodes)["balanced"][:used].sum()) for nodes, used in parts)
+    return sum(int(fields_of(nodes.record)["balanced"][:used].sum()) for nodes, used in parts)
 
 
 def _joined(growth: Growth) -> Nodes:
@@ -84,7 +84,7 @@ def _joined(growth: Growth) -> Nodes:
     count, n_words = growth.n_upper, len(growth.upper.subsets)
     for node, nodes, used in growth.subtrees:
         subtree = _taken(nodes, np.arange(used))
-        record = fields_of(subtree)
+        record = fields_of(subtree.record)
         record["left"][record["left"] >= 0] += count - 1
         record["subset"][record["subset"] >= 0] += n_words
         for upper, array in zip(parts[0][:-1], subtree[:-1], strict=True):
@@ -128,7 +128,7 @@ def preorder(left):
 def _thresholds(nodes: Nodes, asks: np.ndarray, data: BinnedDataset) -> np.ndarray:
     """Halfway between neighbouring values: `binning.midpoint` for arrays."""
     threshold = np.full(len(asks), np.nan)
-    record = fields_of(nodes)
+    record = fields_of(nodes.record)
     features, codes, next_codes = (record[name][asks] for name in ("feature", "code", "next_code"))
     below, above = np.empty(len(features)), np.empty(len(features))
     drawn = record["random_threshold"][asks]
@@ -157,7 +157,10 @@ def _sets(
     words: list[np.ndarray] = [np.empty(0, np.uint32)]
     used = 0
     for node in np.flatnonzero(has_set):
-        feature, begin = fields_of(nodes)["feature"][node], fields_of(nodes)["subset"][node]
+        feature, begin = (
+            fields_of(nodes.record)["feature"][node],
+            fields_of(nodes.record)["subset"][node],
+        )
         codes = np.arange(data.n_codes[feature])
         bits = (nodes.subsets[begin + codes // 32] >> (codes % 32).astype(np.uint32)) & 1
         categories = data.lows[feature][codes[bits == 1]].astype(np.int64)
@@ -174,9 +177,11 @@ def _sets(
 def _values(nodes: Nodes, targets: Targets, rules: Rules) -> np.ndarray:
     if len(targets.raw):
         return nodes.value.copy()
-    value = nodes.stats / fields_of(nodes)["weight"][:, None].astype(np.float64)
+    value = nodes.stats / fields_of(nodes.record)["weight"][:, None].astype(np.float64)
     if len(rules.monotone):
-        second = np.clip(value[:, 1], fields_of(nodes)["low"], fields_of(nodes)["high"])
+        second = np.clip(
+            value[:, 1], fields_of(nodes.record)["low"], fields_of(nodes.record)["high"]
+        )
         value = np.column_stack([1.0 - second, second])
     return value
 
@@ -193,14 +198,14 @@ def _impurities(
     """Of classes from their counts; of numbers from the leaves upwards."""
     n_outputs = len(targets.starts) - 1
     if not len(targets.raw):
-        shares = nodes.stats / fields_of(nodes)["weight"][:, None].astype(np.float64)
+        shares = nodes.stats / fields_of(nodes.record)["weight"][:, None].astype(np.float64)
         parts = [
             shares[:, a:b] for a, b in zip(targets.starts[:-1], targets.starts[1:], strict=True)
         ]
         return np.mean([impurity_of_shares(rules.criterion, part) for part in parts], axis=0)
-    error = fields_of(nodes)["error_left"] / n_outputs
+    error = fields_of(nodes.record)["error_left"] / n_outputs
     _sum_upwards(inner, left, right, decrease, error)
-    return error / (fields_of(nodes)["weight"] * targets.unit)
+    return error / (fields_of(nodes.record)["weight"] * targets.unit)
 
 
 def impurity_of_shares(criterion: int, shares: np.ndarray) -> np.ndarray:

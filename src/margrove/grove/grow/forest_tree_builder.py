@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import fields_of, kernel
 from margrove.grove.grow.frontier import (
     Frontier,
-    counters_of,
     longer_frontier,
     new_frontier,
     put_node,
@@ -32,7 +31,6 @@ from margrove.grove.grow.nodes import (
     Nodes,
     begin_child,
     begin_root,
-    fields_of,
     new_nodes,
     with_room,
 )
@@ -122,12 +120,12 @@ class ForestTreeBuilder:
             rows=np.empty(n, np.int32),
             spare=np.empty(n, np.int32),
             identity=np.arange(0 if self._general is None else n),
-            frontier=new_frontier(),
+            frontier=new_frontier(1024),
             swaps=np.zeros(d, np.int64),
             buffers=buffers,
             local=new_local_rows(n, n_stats, is_class=is_class, row_is_sample=row_is_sample),
         )
-        self._progress = counters_of(self._arrays.frontier)
+        self._progress = fields_of(self._arrays.frontier.progress)
         n_numbers = 0 if is_class else len(targets.starts) - 1
         self._nodes: Nodes = new_nodes(1024, n_stats, n_numbers, 64 * self._largest_set)
 
@@ -153,7 +151,7 @@ class ForestTreeBuilder:
     @property
     def n_balanced(self) -> int:
         """How many splits halve a node, whatever they gain."""
-        return int(fields_of(self._nodes)["balanced"][: self._progress["n_nodes"][0]].sum())
+        return int(fields_of(self._nodes.record)["balanced"][: self._progress["n_nodes"][0]].sum())
 
     def advance(self, work: float) -> float:
         """Do about so many elementary operations; how many were done."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from margrove._runtime import kernel, record_type, records
 
-__all__ = ["Frontier", "counters_of", "longer_frontier", "new_frontier", "put_node", "take_node"]
+__all__ = ["Frontier", "longer_frontier", "new_frontier", "put_node", "take_node"]
 
 _PROGRESS = record_type(
     [
@@ -31,14 +31,9 @@ class Frontier(NamedTuple):
     progress: np.recarray
 
 
-def counters_of(frontier: Frontier) -> np.ndarray:
-    """The progress for Python code: `counters["n_nodes"][0]`."""
-    return frontier.progress.view(np.ndarray)
-
-
-def new_frontier() -> Frontier:
-    """An empty frontier."""
-    return Frontier(np.zeros(64, np.int64), records(1, _PROGRESS))
+def new_frontier(n_nodes: int) -> Frontier:
+    """An empty frontier of a tree of at most so many nodes."""
+    return Frontier(np.zeros(n_nodes + 2, np.int64), records(1, _PROGRESS))
 
 
 def longer_frontier(frontier: Frontier, n_nodes: int) -> Frontier:

@@ -17,7 +17,6 @@ __all__ = [
     "Nodes",
     "begin_child",
     "begin_root",
-    "fields_of",
     "new_nodes",
     "random_below",
     "with_room",
@@ -86,11 +85,6 @@ def with_room(nodes: Nodes, used: int, capacity: int, n_words: int) -> Nodes:
         new[:used] = old[:used]
     grown.subsets[: len(nodes.subsets)] = nodes.subsets
     return grown
-
-
-def fields_of(nodes: Nodes) -> np.ndarray:
-    """The record for Python code, in which `fields["left"]` is faster than an attribute."""
-    return nodes.record.view(np.ndarray)
 
 
 @kernel(bare=True)

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import fields_of, kernel
 from margrove.grove.grow.frontier import (
-    counters_of,
     longer_frontier,
     new_frontier,
     put_node,
@@ -90,8 +89,9 @@ class Subtree:
         self._lists = _Lists(
             np.arange(m, dtype=np.uint32)[None, :], np.empty(0, np.uint8), np.empty(0, np.uint32)
         )
-        self._frontier = new_frontier()
-        self._progress = counters_of(self._frontier)
+        capacity = min(2 * m + 1, 256)
+        self._frontier = new_frontier(capacity)
+        self._progress = fields_of(self._frontier.progress)
         n_stats = int(targets.starts[-1])
         n_numbers = len(targets.starts) - 1 if len(targets.raw) else 0
         self._largest_set = 0
@@ -104,7 +104,7 @@ class Subtree:
         self._general: GeneralBuffers | None = None
         if not _is_fast_case(columns, targets, rules):
             self._general = new_general_buffers(self._buffers, m, n_groups, rules.criterion)
-        self.nodes: Nodes = new_nodes(min(2 * m + 1, 256), n_stats, n_numbers, 0)
+        self.nodes: Nodes = new_nodes(capacity, n_stats, n_numbers, 0)
         begin_root(self.nodes, m, rules.seed)
         if parent is not None:
             _inherit(self.nodes, *parent)
@@ -174,7 +174,8 @@ class Subtree:
             n_words = 2 * words + 64 * self._largest_set
         if capacity > len(self.nodes.stats) or n_words > len(self.nodes.subsets):
             self.nodes = with_room(self.nodes, used, capacity, n_words)
-        self._frontier = longer_frontier(self._frontier, capacity)
+        if capacity + 2 > len(self._frontier.heap):
+            self._frontier = longer_frontier(self._frontier, capacity)
 
 
 def _is_fast_case(columns: Columns, targets: Targets, rules: Rules) -> bool:

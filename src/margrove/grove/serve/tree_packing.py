@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
-from margrove.grove.grow import Nodes, Rules, fields_of, impurity_of_shares
+from margrove._runtime import fields_of, kernel
+from margrove.grove.grow import Nodes, Rules, impurity_of_shares
 from margrove.grove.grow.search import ABSOLUTE, ENTROPY, GINI, SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 from margrove.grove.table import BinnedDataset, Columns, Targets
@@ -51,7 +51,7 @@ def pack(
     """
     is_class = len(targets.labels) > 0
     n_outputs = len(targets.starts) - 1
-    record = fields_of(nodes)[:n]
+    record = fields_of(nodes.record)[:n]
     is_leaf = record["left"] < 0
     words, set_at = _sets(nodes, np.flatnonzero(~is_leaf & (record["subset"] >= 0)), cuts,
                           columns, n_categories, n)  # fmt: skip
@@ -101,7 +101,7 @@ def _with_losses(
     tree: PackedTree, nodes: Nodes, n: int, targets: Targets, rules: Rules
 ) -> PackedTree:
     """Impurities that only the training rows tell."""
-    record = fields_of(nodes)[:n]
+    record = fields_of(nodes.record)[:n]
     n_outputs = len(targets.starts) - 1
     inner = record["left"] >= 0
     decrease = np.where(inner, record["decrease"], 0.0) / n_outputs
@@ -135,7 +135,7 @@ def _sets(
     set_at = np.full(n, -1, np.int64)
     if not len(which):
         return np.empty(0, np.uint32), set_at
-    features = fields_of(nodes)["feature"][which]
+    features = fields_of(nodes.record)["feature"][which]
     sizes = n_categories[features] // 32 + 1
     set_at[which] = np.cumsum(sizes) - sizes
     words = np.zeros(int(sizes.sum()), np.uint32)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import first_records, records, run_tiles
+from margrove._runtime import fields_of, records, run_tiles, words_of
 from margrove.ensemble.gradient.exact.growth import (
     finish,
     grow_alone,
@@ -258,24 +258,24 @@ class ExactTrees:
         self, buffers: _TreeBuffers, words: Words, rules: Rules, exponent: int, unit: float
     ) -> GrownTree:
         tree = buffers.tree
-        n = int(tree.state.n_nodes[0])
+        n = int(buffers.state["n_nodes"])
         threshold, error = np.empty(n), np.empty(n)
         finish(self._cuts, words, rules, tree, threshold, error)
-        if tree.nodes.end[0] < self._n_rows:
+        nodes = fields_of(tree.nodes)[:n]
+        if nodes["end"][0] < self._n_rows:
             walk_others(self._codes, self._cuts, tree, threshold, np.empty(n, np.int64))
-        nodes = first_records(tree.nodes, n)
-        weight = nodes.weight.astype(np.float64)
+        weight = nodes["weight"].astype(np.float64)
         return GrownTree(
             tree.node_of.copy(),
-            nodes.left.copy(),
-            nodes.feature.copy(),
-            nodes.code.copy(),
-            nodes.next_code.copy(),
+            nodes["left"].copy(),
+            nodes["feature"].copy(),
+            nodes["code"].copy(),
+            nodes["next_code"].copy(),
             threshold,
-            nodes.packed & rules.mask,
+            nodes["packed"] & rules.mask,
             weight * unit,
             _times_power(error / weight, -2 * exponent),
-            _times_power(nodes.gain * unit, -2 * exponent),
+            _times_power(nodes["gain"] * unit, -2 * exponent),
         )
 
 
@@ -313,17 +313,23 @@ class _TreeBuffers:
         )
 
     @property
+    def state(self) -> np.void:
+        """The counters of the tree, by name."""
+        counters: np.void = fields_of(self.tree.state)[0]
+        return counters
+
+    @property
     def is_growing(self) -> bool:
-        state = self.tree.state[0]
-        return bool(state.first < state.last)
+        state = self.state
+        return bool(state["first"] < state["last"])
 
     def tree_with_capacity(self) -> ExactTree:
         """The tree, after enlarging its arrays for the children of the next nodes if necessary."""
-        nodes, state = self.tree.nodes, self.tree.state[0]
-        needed = int(state.n_nodes + 2 * (state.last - state.first))
+        nodes, state = self.tree.nodes, self.state
+        needed = int(state["n_nodes"] + 2 * (state["last"] - state["first"]))
         if needed > len(nodes):
             larger = records(2 * needed, NODE)
-            larger[: len(nodes)] = nodes
+            words_of(larger)[: len(nodes)] = words_of(nodes)
             self.tree = self.tree._replace(nodes=larger)
         return self.tree
 
