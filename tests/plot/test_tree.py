@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
@@ -47,6 +49,7 @@ TARGETS = np.sin(2 * MOONS[:, 0]) + MOONS[:, 1]
 DAYS, PLAYED = load_play_tennis(return_X_y=True, as_frame=True)
 EVERY_KIND = (THRESHOLD, SUBSET, MULTIWAY, OBLIQUE)
 SVG = "{http://www.w3.org/2000/svg}"
+CASES_OF_THE_PAGE = Path(__file__).parents[2] / "studio-ui/src/views/tree/layoutCases.json"
 
 
 @pytest.fixture(autouse=True)
@@ -361,6 +364,16 @@ def trees_in_preorder(draw):
         parent.append(draw(st.sampled_from(way)))
     widths = draw(st.lists(st.integers(1, 9), min_size=len(parent), max_size=len(parent)))
     return parent, [float(width) for width in widths]
+
+
+def test_the_page_of_the_studio_has_the_same_positions() -> None:
+    """The page lays trees out again at every fold; its tests read the same file."""
+    cases = json.loads(CASES_OF_THE_PAGE.read_text())
+    assert len(cases) > 5
+    for case in cases:
+        parents = [None if parent < 0 else parent for parent in case["parents"]]
+        x = tidy_positions(parents, case["widths"], case["gap"])
+        assert np.allclose(x, case["x"], rtol=0, atol=1e-8)
 
 
 @given(trees_in_preorder())

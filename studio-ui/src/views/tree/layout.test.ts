@@ -10,6 +10,7 @@ import {
   nodeAt,
   tidyPositions,
 } from "./layout";
+import cases from "./layoutCases.json";
 
 const SIZE = (): [number, number] => [60, 40];
 
@@ -52,6 +53,13 @@ describe("the layout of a tree", () => {
       }
     });
   }
+
+  it("puts nodes where the pictures of the library put them", () => {
+    for (const { parents, widths, gap, x } of cases) {
+      const found = tidyPositions(parents, widths, gap);
+      for (const [k, expected] of x.entries()) expect(found[k]).toBeCloseTo(expected, 6);
+    }
+  });
 
   it("mirrors what is mirrored", () => {
     const one = tidyPositions([-1, 0, 1, 1, 0], [10, 10, 10, 10, 10], 2);

@@ -4,6 +4,9 @@
  * As in Reingold and Tilford (1981): the subtrees of children are pushed together until their
  * contours touch. Subtrees between two large ones would all lean to one side, so that is done once
  * from the left and once from the right, and the mean of both is taken.
+ *
+ * It is here, and not only in Python, because every fold changes the layout. Both give the same
+ * positions: `layoutCases.json` is a test of each.
  */
 import type { TreeNode } from "../../protocol";
 
