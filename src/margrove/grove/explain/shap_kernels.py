@@ -258,31 +258,34 @@ def add_interventional_values(X, background, questions, value, n_levels, weight_
             while True:
                 while kind[node] != LEAF:
                     of_split = feature[node]
-                    own, other = np.int64(0), np.int64(0)  # branches of the two rows
+                    branch, other = (
+                        np.int64(0),
+                        np.int64(0),
+                    )  # of the row, and of the background row
                     if side[of_split] != 2:
-                        own = _branch(X, i, node, questions)
-                        if own < 0:
+                        branch = _branch(X, i, node, questions)
+                        if branch < 0:
                             return i
                     if side[of_split] != 1:
                         other = _branch(background, b, node, questions)
                         if other < 0:
                             return n + b
                     first = first_child[node]
-                    if side[of_split] == 0 and own != other:
+                    if side[of_split] == 0 and branch != other:
                         stack[waiting], until[waiting] = children[first + other], size
                         waiting += 1
                         differing[size], side[of_split] = of_split, 1
                         size += 1
-                    node = children[first + (other if side[of_split] == 2 else own)]
-                n_own = 0
+                    node = children[first + (other if side[of_split] == 2 else branch)]
+                n_of_row = 0
                 for k in range(size):
-                    n_own += side[differing[k]] == 1
+                    n_of_row += side[differing[k]] == 1
                 for k in range(size):
                     is_own = side[differing[k]] == 1
                     share = (
-                        weight_of[n_own - 1, size - n_own]
+                        weight_of[n_of_row - 1, size - n_of_row]
                         if is_own
-                        else -weight_of[n_own, size - n_own - 1]
+                        else -weight_of[n_of_row, size - n_of_row - 1]
                     )
                     for v in range(value.shape[1]):
                         phi[i, differing[k], v] += share * value[node, v]

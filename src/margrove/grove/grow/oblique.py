@@ -133,14 +133,11 @@ class ObliqueTreeBuilder:
         more = table.shape[1] - self._X.shape[1]
         categorical = np.concatenate([self._categorical, np.zeros(more, dtype=bool)])
         data = bin_columns(table, categorical=categorical)
-        own = self._targets._replace(
-            labels=self._targets.labels[rows]
-            if len(self._targets.labels)
-            else self._targets.labels,
-            numbers=np.zeros(len(rows), np.int64)
-            if len(self._targets.raw)
-            else self._targets.numbers,
-            raw=self._targets.raw[rows] if len(self._targets.raw) else self._targets.raw,
+        labels, raw = self._targets.labels, self._targets.raw
+        targets = self._targets._replace(
+            labels=labels[rows] if len(labels) else labels,
+            numbers=np.zeros(len(rows) if len(raw) else 0, np.int64),
+            raw=raw[rows] if len(raw) else raw,
             weight=self._targets.weight[rows],
             real=self._targets.real[rows],
             samples=self._targets.samples[rows],
@@ -148,11 +145,11 @@ class ObliqueTreeBuilder:
         shallow = self._rules._replace(
             max_depth=min(1, self._rules.max_depth - depth), max_features=table.shape[1]
         )
-        grower = TreeBuilder(columns_of(data), own, shallow, np.arange(len(rows)))
-        while not grower.finished:
-            grower.advance(np.inf)
+        builder = TreeBuilder(columns_of(data), targets, shallow, np.arange(len(rows)))
+        while not builder.finished:
+            builder.advance(np.inf)
         n_categories = np.concatenate([self._n_categories, np.zeros(more, np.int64)])
-        return assemble(grower.result(), data, own, shallow, n_categories)
+        return assemble(builder.result(), data, targets, shallow, n_categories)
 
 
 def projected(X: np.ndarray, direction: np.ndarray) -> np.ndarray:

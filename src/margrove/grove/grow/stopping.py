@@ -70,7 +70,9 @@ def stop_at_error(tree: TreeArrays, max_error: float, n_classes: list[int] | Non
     """
     error = tree.impurity
     if n_classes is not None:
-        error = np.mean([1.0 - own.max(axis=1) for own in by_output(tree.value, n_classes)], axis=0)
+        error = np.mean(
+            [1.0 - shares.max(axis=1) for shares in by_output(tree.value, n_classes)], axis=0
+        )
     return subtree(tree, (tree.kind != LEAF) & (error <= max_error))
 
 

@@ -57,7 +57,7 @@ def begin(tree: BoostedTree) -> None:
 
 
 @kernel(bare=True)
-def grow(bell, call, team, role, table, source, rules, tree, space, work):
+def grow(last_call, call, team, role, table, source, rules, tree, space, work):
     """Grow a tree for about `work` cells; returns its phase afterwards.
 
     `begin` prepares a new tree. If it is TOO_UNEVEN, begin again with arrays for the integers g and
@@ -72,7 +72,7 @@ def grow(bell, call, team, role, table, source, rules, tree, space, work):
             return np.int64(-1)
     elif role == LEADS:
         state.step = 0
-        wake_helpers(bell, call)
+        wake_helpers(last_call, call)
     while True:
         if role == ASSISTS:
             order = wait_for_step(team, order)
