@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.ensemble.odd_columns import KINDS, column
 
@@ -39,6 +39,7 @@ def assert_same_columns(one, other) -> None:
     n_splitters=st.sampled_from([1, 2, 10, 100]),
     is_weighted=st.booleans(),
 )
+@example(seed=142, kind="infinite", n=1, max_bins=2, n_splitters=1, is_weighted=False)
 def test_any_column(seed, kind, n, max_bins, n_splitters, is_weighted) -> None:
     rng = np.random.default_rng(seed)
     values = column(kind, n, rng)

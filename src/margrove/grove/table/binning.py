@@ -201,7 +201,8 @@ def code_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
 
 def _is_short_range(n: int, low: float, high: float, n_missing: int, whole: bool) -> bool:
     """Whether values are whole numbers in a range that is not much longer than the column."""
-    return whole and n_missing < n and high - low < min(4.0 * n + 1024.0, _LARGEST_TABLE)
+    length = float(high) - float(low)  # of Python's floats: inf - inf is NaN, without a warning
+    return whole and n_missing < n and length < min(4.0 * n + 1024.0, _LARGEST_TABLE)
 
 
 def are_few_integers(column: np.ndarray) -> bool:
