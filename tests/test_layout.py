@@ -113,7 +113,7 @@ def test_doors_offer_what_is_there() -> None:
 
 def test_numba_is_used_through_the_one_decorator() -> None:
     for path in MODULES:
-        if path.name not in ("jit.py", "instructions.py"):
+        if path.name not in ("jit.py", "instructions.py", "waiting.py", "regions.py"):
             assert not re.search(r"\bnjit\b|import numba|from numba", path.read_text()), path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import multiprocessing
 import os
 import subprocess
@@ -14,16 +15,17 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
+from tests.interrupts import PATIENCE
 from threadpoolctl import threadpool_info
 
 from margrove import KernelPerceptron, Perceptron
 from margrove._data import scan_rows
 from margrove._runtime.matrix_tiles import row_products
+from margrove._runtime.pool import run_tiles
 from margrove._runtime.threads import (
     available_cores,
     finishing,
     resolve_n_jobs,
-    run_tiles,
     single_threaded_blas,
 )
 from margrove.datasets import load_iris
@@ -127,25 +129,18 @@ def test_overlapping_sections_of_two_threads_restore_once() -> None:
     assert blas_threads() == before
 
 
-def test_an_interrupt_while_waiting_waits_for_the_helpers(monkeypatch) -> None:
+def test_an_interrupt_while_waiting_waits_for_the_helpers() -> None:
     """They write to arrays that the caller reads next, and BLAS must be as it was."""
     before, finished, both = blas_threads(), [], threading.Barrier(2)
-    interrupted = threading.Event()
-
-    class Helper(threading.Thread):
-        def join(self, timeout=None):
-            if not interrupted.is_set():
-                interrupted.set()
-                raise KeyboardInterrupt
-            super().join(timeout)
 
     def task(tile):
-        both.wait()
+        both.wait(PATIENCE)
         if threading.current_thread() is not threading.main_thread():
-            interrupted.wait()
+            time.sleep(0.1)  # until the caller has done its tile
+            _thread.interrupt_main()
+            time.sleep(0.1)
         finished.append(tile)
 
-    monkeypatch.setattr(threading, "Thread", Helper)
     with pytest.raises(KeyboardInterrupt):
         run_tiles(task, 2, 2)
     assert sorted(finished) == [0, 1]

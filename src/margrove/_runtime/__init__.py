@@ -3,7 +3,10 @@
 jit             the decorator of compiled loops, and the cache of their machine code
 source_stamps   which source files the machine code of a kernel depends on
 instructions    processor instructions that Numba does not offer: atomics, prefetching
-threads         tiles of work on several threads, with single-threaded BLAS
+threads         how many threads to use, and single-threaded BLAS
+waiting         how threads of compiled code sleep and are woken
+pool            the threads of the library, and tiles that are Python functions
+regions         compiled work that is cut into tiles for the pool
 team            several threads inside one compiled loop
 record_arrays   structured arrays: `nodes.gain[i]` in Python and in kernels
 matrix_tiles    matrix products whose entries do not depend on how the work is divided

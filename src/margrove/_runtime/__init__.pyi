@@ -19,6 +19,8 @@ from .matrix_tiles import row_products as row_products
 from .memory import available_memory as available_memory
 from .memory import readable_bytes as readable_bytes
 from .memory import require_memory as require_memory
+from .pool import pool_words as pool_words
+from .pool import run_tiles as run_tiles
 from .process_states import MisfitError as MisfitError
 from .process_states import NotCheckpointable as NotCheckpointable
 from .process_states import array_of as array_of
@@ -40,6 +42,8 @@ from .record_arrays import first_records as first_records
 from .record_arrays import record_type as record_type
 from .record_arrays import records as records
 from .record_arrays import words_of as words_of
+from .regions import region as region
+from .regions import share_tiles as share_tiles
 from .slices import SLICE_SECONDS as SLICE_SECONDS
 from .slices import Ending as Ending
 from .slices import Process as Process
@@ -64,7 +68,6 @@ from .team import wake_helpers as wake_helpers
 from .threads import available_cores as available_cores
 from .threads import finishing as finishing
 from .threads import resolve_n_jobs as resolve_n_jobs
-from .threads import run_tiles as run_tiles
 from .threads import single_threaded_blas as single_threaded_blas
 from .warmup import EVERYTHING as EVERYTHING
 from .warmup import PARTS as PARTS

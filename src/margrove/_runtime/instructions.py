@@ -26,9 +26,11 @@ from margrove._runtime.jit import kernel
 __all__ = [
     "are_scattered",
     "atomic_add",
+    "atomic_exchange_if",
     "atomic_read",
     "atomic_swap",
     "atomic_write",
+    "call_tile",
     "fetch",
     "relax",
     "row_ahead",
@@ -95,6 +97,30 @@ def _read_and_change(operation: str) -> Any:
 
 atomic_add = _read_and_change("add")  # both return the old value
 atomic_swap = _read_and_change("xchg")
+
+
+@intrinsic
+def atomic_exchange_if(typing: Any, words: Any, index: Any, expected: Any, value: Any) -> Any:
+    """Write words[index] = value if it is `expected`; return the old value."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *given[:2])
+        pair = builder.cmpxchg(address, given[2], given[3], "seq_cst", "seq_cst")
+        return builder.extract_value(pair, 0)
+
+    return types.int64(words, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def call_tile(typing: Any, body: Any, arguments: Any, tile: Any) -> Any:
+    """Call the compiled function at address `body` with (arguments, tile); it returns an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(word, [word, word]).as_pointer()
+        return builder.call(builder.inttoptr(given[0], kind), given[1:])
+
+    return types.int64(types.int64, types.int64, types.int64), generate
 
 
 @intrinsic

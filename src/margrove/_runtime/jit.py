@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import caching
+from numba.core import caching, config
 from numba.extending import overload
 
 import margrove
@@ -32,7 +32,9 @@ from margrove._runtime.source_stamps import SourceStamps
 from margrove._version import __version__
 
 __all__ = [
+    "IS_COMPILED",
     "cache_directory",
+    "compile_for",
     "compiled_for_user",
     "digest_of_sources",
     "kernel",
@@ -43,6 +45,8 @@ __all__ = [
 logger = logging.getLogger("margrove")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+IS_COMPILED: bool = not vars(config)["DISABLE_JIT"]
 
 # Not "nnan" or "ninf": missing values and overflow must stay visible.
 FAST_SUMS = {"contract", "arcp", "nsz", "reassoc"}
@@ -58,6 +62,7 @@ def kernel(
     fast_sums: bool = False,
     bare: bool = False,
     inner: bool = False,
+    hidden: bool = False,
     inlined: bool = False,
 ) -> Any:
     """Compile a loop with Numba: without Python's lock, with NumPy's error model, cached.
@@ -66,14 +71,15 @@ def kernel(
                 and infinity stay intact
     bare        for kernels that allocate nothing and call only such kernels: references are not
                 counted, so tuples of arrays are passed on at no cost
-    inner       for bare kernels that only other kernels call: the code that converts arguments from
+    hidden      for kernels that only other kernels call: the code that converts arguments from
                 Python is left out, which is most of the code if arguments are tuples of arrays
+    inner       bare and hidden
     inlined     makes the kernel part of its caller: a tuple of ten arrays is seventy words to pass,
                 which costs more than a loop over few rows
     """
     if function is None:
         return functools.partial(
-            kernel, fast_sums=fast_sums, bare=bare, inner=inner, inlined=inlined
+            kernel, fast_sums=fast_sums, bare=bare, inner=inner, hidden=hidden, inlined=inlined
         )
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     options["fastmath"] = (
@@ -81,9 +87,11 @@ def kernel(
     )  # set explicitly, or the caller's setting is used
     if bare or inner:
         options["_nrt"] = False
+    elif hidden:  # its caller may be bare, whose setting would be used
+        options["_nrt"] = True
     if inlined:
         options["inline"] = "always"
-    if inner:
+    if inner or hidden:
         options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled = numba.njit(function, **options)
     is_compiled = hasattr(compiled, "_cache")  # under NUMBA_DISABLE_JIT it is a plain function
@@ -98,6 +106,12 @@ def compiled_for_user(function: Callable[..., Any]) -> Any:
     if hasattr(function, "py_func"):
         return function
     return numba.njit(function, nogil=True, error_model="numpy")
+
+
+def compile_for(compiled: Any, *arguments: Any) -> None:
+    """Compile a kernel, or load it from the cache, for arguments like these, without calling it."""
+    if IS_COMPILED:
+        compiled.compile(tuple(map(numba.typeof, arguments)))
 
 
 @functools.lru_cache(maxsize=1)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.threads import run_tiles, single_threaded_blas
+from margrove._runtime.pool import run_tiles
+from margrove._runtime.threads import single_threaded_blas
 
 __all__ = ["TILE_ROWS", "Scratch", "on_large_pages", "padded_tile", "row_products"]
 

@@ -7,12 +7,11 @@ order of the tiles.
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 import joblib
@@ -21,10 +20,10 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 __all__ = [
     "available_cores",
+    "blas_limit_of_helper",
     "finishing",
     "is_nested",
     "resolve_n_jobs",
-    "run_tiles",
     "single_threaded_blas",
 ]
 
@@ -68,54 +67,6 @@ def is_nested(backend: Any) -> bool:
         and type(backend).__name__ == "DaskDistributedBackend"
         and hasattr(worker.thread_state, "key")
     )
-
-
-def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> None:
-    """Call `task(0) ... task(n_tiles - 1)`, each exactly once, on up to `n_threads` threads.
-
-    The calling thread works too, so Ctrl-C reaches it between its tiles; the other threads then
-    finish their current tile and stop. The first error of any tile is raised here.
-    """
-    n_threads = min(n_threads, n_tiles)
-    if n_threads <= 1:
-        for tile in range(n_tiles):
-            task(tile)
-        return
-    queue = _TileQueue(n_tiles)
-
-    def work() -> None:
-        try:
-            while (tile := queue.take()) is not None:
-                task(tile)
-        except BaseException as error:
-            queue.abandon(error)
-
-    def help_out() -> None:
-        with _BLAS_LIMIT.in_helper():
-            work()
-
-    helpers = [threading.Thread(target=help_out, daemon=True) for _ in range(n_threads - 1)]
-    with single_threaded_blas():
-        try:
-            for helper in helpers:
-                helper.start()
-            work()
-        except BaseException as error:  # an interrupt between two lines here
-            queue.abandon(error)
-        finally:
-            _join_all(helpers, queue)
-    if queue.error is not None:
-        raise queue.error
-
-
-def _join_all(helpers: list[threading.Thread], queue: _TileQueue) -> None:
-    """Wait for all helpers in any case: they write to arrays that the caller will read."""
-    for helper in helpers:
-        while helper.is_alive():
-            try:
-                helper.join()
-            except BaseException as error:  # an interrupt while waiting
-                queue.abandon(error)
 
 
 class _Finishing:
@@ -167,32 +118,10 @@ def finishing(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
         raise
 
 
-class _TileQueue:
-    """Returns tile numbers one by one; after `abandon`, None.
-
-    It has no lock, because an interrupt between two lines could leave a lock held. `next` of a
-    counter is one step of the interpreter.
-    """
-
-    def __init__(self, n_tiles: int) -> None:
-        self._numbers = itertools.count()
-        self._end = n_tiles
-        self.error: BaseException | None = None
-
-    def take(self) -> int | None:
-        number = next(self._numbers)
-        return number if number < self._end else None
-
-    def abandon(self, error: BaseException) -> None:
-        self._end = 0
-        if self.error is None or isinstance(error, KeyboardInterrupt):
-            self.error = error
-
-
 class _BlasLimit:
     """Limits BLAS to one thread. The limit is global, so overlapping sections share it.
 
-    If BLAS uses OpenMP, each thread has its own limit, which `in_helper` sets.
+    If BLAS uses OpenMP, each thread has its own limit, which `of_helper` sets.
     """
 
     def __init__(self) -> None:
@@ -222,7 +151,7 @@ class _BlasLimit:
                 _let_any_thread_set_limits()
 
     @contextmanager
-    def in_helper(self) -> Iterator[None]:
+    def of_helper(self) -> Iterator[None]:
         if self._per_thread is None or not self._per_thread.lib_controllers:
             yield
             return
@@ -248,3 +177,8 @@ def single_threaded_blas() -> Iterator[None]:
         yield
     finally:
         _BLAS_LIMIT.leave()
+
+
+def blas_limit_of_helper() -> AbstractContextManager[None]:
+    """The limit of a thread that helps inside a block of `single_threaded_blas`."""
+    return _BLAS_LIMIT.of_helper()

@@ -1,0 +1,500 @@
+"""One pool of threads for the whole library.
+
+Its threads are started once a process and wait in compiled code: they spin for a moment, and then
+sleep in the operating system. A *region* is work that is cut into tiles. The calling thread opens
+the region, takes tiles itself, and waits until every helper has left. Threads take the next tile
+from an atomic counter. There are two entries:
+
+share_tiles   tiles of compiled code, without Python; see `regions`
+run_tiles     tiles that are Python functions, on the same threads
+
+If the pool is busy, or has no threads, the caller does all tiles itself, at once. So regions may be
+nested, and many threads may call them at the same time.
+
+A helper takes part in a region only after it has joined, and it can join only while the region is
+open. The caller closes the region first and then waits for those who have joined. So a helper that
+comes late never sees the tiles of another region.
+
+Results must not depend on which thread computes a tile.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import ctypes
+import itertools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from margrove._runtime.instructions import (
+    atomic_add,
+    atomic_exchange_if,
+    atomic_read,
+    atomic_swap,
+    atomic_write,
+    call_tile,
+    relax,
+    yield_core,
+)
+from margrove._runtime.jit import IS_COMPILED, compile_for, kernel
+from margrove._runtime.threads import blas_limit_of_helper, single_threaded_blas
+from margrove._runtime.waiting import (
+    NONE,
+    WORDS_OF_LOCKS,
+    best_way_to_wait,
+    prepare_words,
+    sleep_while,
+    wake,
+)
+
+__all__ = ["pool_words", "run_region", "run_tiles"]
+
+# The words of the pool, each on cache lines of its own.
+_LINE = 16  # int64 words: two cache lines, as processors fetch them in pairs
+(
+    _REGION,  # the number of the last region; helpers wait for it to change
+    _GATE,  # below 0 while helpers may join: minus the number of helpers that still may
+    _LEFT,  # how many helpers have left the region
+    _NEXT,  # the next tile
+    _OWNER,  # who has the pool: 0 nobody
+    _ASLEEP,  # how many helpers sleep
+    _WAITING,  # 1 while the caller sleeps until helpers leave
+    _FAILED,  # how many tiles could not allocate memory
+    _HELPERS,  # how many helpers there are
+    _JOB,  # what to do: three words
+    _SETTINGS,  # written before helpers start
+) = (_LINE * k for k in range(11))
+_SIZE = 11 * _LINE + WORDS_OF_LOCKS
+_BODY, _ARGUMENTS, _TILES = _JOB, _JOB + 1, _JOB + 2  # of Python tiles: 0, 0, helpers
+_WAY, _SPINS, _YIELDS = _SETTINGS, _SETTINGS + 1, _SETTINGS + 2
+
+_CLOSED = 1 << 40
+_COMPILED = 1  # owner of a region that was opened by compiled code; Python's owners are above
+_ENDED = -(1 << 62)  # in place of the number of a region: helpers end
+_END, _NAP = -1, -2  # what `serve` returns when the helper ends, or must sleep in Python
+_MOST_HELPERS = 255
+
+# How long threads wait before they sleep: pauses of the processor, which take 40 microseconds or
+# so, and then calls that let other threads use the core, which take some 300 more.
+_PAUSES = 1_000
+_YIELDS_BEFORE_SLEEP, _YIELDS_BEFORE_NAP = 1_000, 10_000
+_LONGEST_NAP = 3600.0  # seconds
+_SECONDS_TO_END = 1.0
+
+_C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+# -- the protocol, in compiled code --
+
+
+@kernel(inner=True)
+def run_region(words, n_tiles, n_threads, body, arguments):
+    """Call body(arguments, tile) for all tiles; return how many tiles failed.
+
+    `body` and `arguments` are addresses; see `regions.share_tiles`.
+    """
+    n_helpers = min(n_threads - 1, n_tiles - 1, atomic_read(words, _HELPERS))
+    if n_helpers < 1 or atomic_exchange_if(words, _OWNER, 0, _COMPILED) != 0:
+        failed = 0
+        for tile in range(n_tiles):
+            failed += call_tile(body, arguments, tile)
+        return failed
+    words[_BODY], words[_ARGUMENTS], words[_TILES] = body, arguments, n_tiles
+    _open(words, n_helpers)
+    _take_tiles(words)
+    _close(words, n_helpers)
+    failed = words[_FAILED]
+    atomic_write(words, _OWNER, 0)
+    return failed
+
+
+@kernel(inner=True)
+def _open(words, n_helpers):
+    """Let helpers join, and wake those that sleep."""
+    words[_FAILED] = 0
+    atomic_write(words, _LEFT, 0)
+    atomic_write(words, _NEXT, 0)
+    atomic_write(words, _GATE, -n_helpers)
+    atomic_add(words, _REGION, 1)
+    asleep = atomic_add(words, _ASLEEP, 0)  # a plain read could come before the last line
+    if asleep > 0:
+        wake(words[_WAY], words, _REGION, min(asleep, n_helpers))
+
+
+@kernel(inner=True)
+def _take_tiles(words):
+    body, arguments, n_tiles = words[_BODY], words[_ARGUMENTS], words[_TILES]
+    tile, failed = atomic_add(words, _NEXT, 1), 0
+    while tile < n_tiles:
+        failed += call_tile(body, arguments, tile)
+        tile = atomic_add(words, _NEXT, 1)
+    if failed:
+        atomic_add(words, _FAILED, failed)
+
+
+@kernel(inner=True)
+def _close(words, n_helpers):
+    """Let nobody join any more, and wait until all who have joined have left."""
+    joined = min(atomic_swap(words, _GATE, _CLOSED) + n_helpers, n_helpers)
+    spins, left = 0, atomic_read(words, _LEFT)
+    while left < joined:
+        spins += 1
+        if spins <= words[_SPINS]:
+            relax()
+        elif spins <= words[_SPINS] + words[_YIELDS] or words[_WAY] == NONE:
+            yield_core()
+        else:
+            atomic_add(words, _WAITING, 1)
+            left = atomic_add(words, _LEFT, 0)
+            if left < joined:
+                sleep_while(words[_WAY], words, _LEFT, left)
+            atomic_write(words, _WAITING, 0)
+        left = atomic_read(words, _LEFT)
+
+
+@kernel(inner=True)
+def _leave(words):
+    way = words[_WAY]
+    atomic_add(words, _LEFT, 1)
+    if atomic_add(words, _WAITING, 0) > 0:
+        wake(way, words, _LEFT, 1)
+
+
+@kernel(inner=True)
+def _wait_for_region(words, last):
+    """The number of a region after `last`; `last` if the helper must sleep in Python."""
+    spins = 0
+    while True:
+        region = atomic_read(words, _REGION)
+        if region != last:
+            return region
+        spins += 1
+        if spins <= words[_SPINS]:
+            relax()
+        elif spins <= words[_SPINS] + words[_YIELDS]:
+            yield_core()
+        elif words[_WAY] == NONE:
+            return last
+        else:
+            atomic_add(words, _ASLEEP, 1)
+            sleep_while(words[_WAY], words, _REGION, last)
+            atomic_add(words, _ASLEEP, -1)
+
+
+@kernel(bare=True)
+def serve(words, last):
+    """The work of a helper, until there is something that only Python can do.
+
+    Returns the number of a region of Python tiles, which the helper has joined; or _END; or _NAP.
+    """
+    while True:
+        region = _wait_for_region(words, last)
+        if region == last:
+            return np.int64(_NAP)
+        if region < 0:
+            return np.int64(_END)
+        last = region
+        if atomic_read(words, _GATE) < 0 and atomic_add(words, _GATE, 1) < 0:
+            if words[_BODY] == 0:
+                return region
+            _take_tiles(words)
+            _leave(words)
+
+
+@kernel(bare=True)
+def leave(words):
+    """A helper has done its part of a region of Python tiles."""
+    _leave(words)
+
+
+@kernel(bare=True)
+def take_pool(words, owner):
+    """Whether the pool is now this owner's."""
+    if atomic_exchange_if(words, _OWNER, 0, owner) != 0:
+        return False
+    words[_TILES] = 0
+    return True
+
+
+@kernel(bare=True)
+def open_for_python(words, n_helpers):
+    """Open a region of Python tiles; the caller has taken the pool."""
+    n_helpers = min(n_helpers, atomic_read(words, _HELPERS))
+    words[_BODY], words[_TILES] = 0, n_helpers
+    _open(words, n_helpers)
+
+
+@kernel(bare=True)
+def close_for_python(words, owner):
+    """Wait for the helpers of this owner's region; the second time it does nothing."""
+    if atomic_read(words, _OWNER) == owner:
+        _close(words, words[_TILES])
+        words[_TILES] = 0
+
+
+@kernel(bare=True)
+def give_pool_back(words, owner):
+    atomic_exchange_if(words, _OWNER, owner, 0)
+
+
+@kernel(bare=True)
+def count_helper(words, change):
+    atomic_add(words, _HELPERS, change)
+
+
+@kernel(bare=True)
+def send_home(words):
+    """Make all helpers end."""
+    atomic_write(words, _REGION, _ENDED)
+    wake(words[_WAY], words, _REGION, _MOST_HELPERS + 1)
+
+
+# -- the threads --
+
+
+class _Pool:
+    """The words and the threads of this process. Helpers have no reference to this object."""
+
+    def __init__(self) -> None:
+        self.words = np.zeros(_SIZE, np.int64)
+        way = best_way_to_wait()
+        self.words[_GATE], self.words[_REGION] = _CLOSED, 1
+        self.words[_WAY], self.words[_SPINS] = way, _PAUSES
+        # Helpers that sleep in Python cannot be woken by compiled code: they wait longer.
+        self.words[_YIELDS] = _YIELDS_BEFORE_NAP if way == NONE else _YIELDS_BEFORE_SLEEP
+        prepare_words(self.words)
+        self.job: list[Callable[[], object]] = []  # what helpers call in a region of Python tiles
+        self.threads: dict[int, int] = {}  # number of a helper: its thread's identity
+        self.naps: list[_thread.LockType] = []  # the locks of helpers that sleep in Python
+        self._n_started = 0
+        self._n_threads = 1  # of the last region
+        self._affinity: set[int] | None = None  # of the helpers
+        self._lock = threading.Lock()
+
+    def ready(self, n_threads: int) -> np.ndarray:
+        """The words of the pool, after starting the helpers that are missing."""
+        if n_threads != self._n_threads and n_threads > 1:
+            self._n_threads = n_threads
+            self._start(min(n_threads - 1, _MOST_HELPERS))
+            self._follow_affinity()
+        while self.naps:
+            self._end_a_nap()
+        return self.words
+
+    def _start(self, n_helpers: int) -> None:
+        if not IS_COMPILED or not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._n_started < n_helpers:
+                _compile_protocol(self.words)
+            while self._n_started < n_helpers:
+                place = (_current_core(), self._n_started)
+                _thread.start_new_thread(_help, (self.words, self.job, self.threads, self.naps, place))
+                self._n_started += 1
+        except RuntimeError:  # the system has no more threads
+            self._n_threads = 0  # try again the next time
+        finally:
+            self._lock.release()
+
+    def _follow_affinity(self) -> None:
+        """Allow the helpers the cores that the calling thread may use."""
+        if not hasattr(os, "sched_setaffinity"):
+            return
+        allowed = os.sched_getaffinity(0)
+        if self._affinity is not None and allowed != self._affinity:
+            for thread in list(self.threads.values()):
+                with suppress(OSError):  # it has ended
+                    os.sched_setaffinity(thread, allowed)
+        self._affinity = allowed
+
+    def _end_a_nap(self) -> None:
+        with suppress(IndexError, RuntimeError):  # another caller was faster
+            self.naps.pop().release()
+
+    def close(self) -> None:
+        """End all helpers, and wait a moment until they have left compiled code."""
+        if not self._n_started:
+            return
+        send_home(self.words)
+        self._n_started = _MOST_HELPERS  # start no more
+        end = time.monotonic() + _SECONDS_TO_END
+        while self.threads and time.monotonic() < end:
+            self._end_a_nap()
+            time.sleep(0.0005)
+
+
+def _help(
+    words: np.ndarray,
+    job: list[Callable[[], object]],
+    threads: dict[int, int],
+    naps: list[_thread.LockType],
+    place: tuple[int, int],
+) -> None:
+    """The loop of a helper."""
+    number = place[1]
+    try:
+        _move_from_core(*place)
+        threads[number] = threading.get_native_id()
+        count_helper(words, 1)
+        region = int(words[_REGION])
+        while (found := int(serve(words, region))) != _END:
+            if found == _NAP:
+                _nap(naps)
+                continue
+            region = found
+            try:
+                for work in job[:]:
+                    work()
+            finally:
+                leave(words)
+        count_helper(words, -1)
+    except Exception:  # the interpreter ends; others do the work
+        return
+    finally:
+        threads.pop(number, None)
+
+
+def _nap(naps: list[_thread.LockType]) -> None:
+    """Sleep in Python until somebody calls the helpers."""
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    naps.append(lock)
+    lock.acquire(timeout=_LONGEST_NAP)
+
+
+def _compile_protocol(words: np.ndarray) -> None:
+    """Compile or load what helpers call, so that they do not wait for each other's compiler."""
+    compile_for(serve, words, 0)
+    compile_for(leave, words)
+    compile_for(count_helper, words, 0)
+
+
+def _current_core() -> int:
+    """The core on which this thread runs; -1 if it is not known."""
+    find = getattr(_C_LIBRARY, "sched_getcpu", None)
+    return -1 if find is None else int(find())
+
+
+def _move_from_core(core_of_caller: int, number: int) -> None:
+    """Move this thread to another core than the caller's, without binding it to that core.
+
+    Some schedulers keep a new thread on the core where it was started for many milliseconds, even
+    if other cores are idle: it would wait for the caller, and the caller for it.
+    """
+    if core_of_caller < 0 or not hasattr(os, "sched_setaffinity"):
+        return
+    allowed = os.sched_getaffinity(0)
+    others = sorted(allowed - {core_of_caller})
+    if others:
+        os.sched_setaffinity(0, {others[number % len(others)]})
+        os.sched_setaffinity(0, allowed)
+
+
+_POOL = _Pool()
+_OWNERS = itertools.count(_COMPILED + 1)
+
+
+def _forget_pool() -> None:
+    """In a child after a fork: it has none of the threads, and needs words of its own."""
+    global _POOL  # noqa: PLW0603
+    _POOL = _Pool()
+
+
+def _close_pool() -> None:
+    _POOL.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+atexit.register(_close_pool)
+
+
+def pool_words(n_threads: int) -> np.ndarray:
+    """What kernels need to share tiles: see `regions.share_tiles`."""
+    return _POOL.ready(n_threads)
+
+
+# -- tiles in Python --
+
+
+def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> None:
+    """Call `task(0) ... task(n_tiles - 1)`, each exactly once, on up to `n_threads` threads.
+
+    The calling thread works too, so Ctrl-C reaches it between its tiles; the other threads then
+    finish their current tile and stop. The first error of any tile is raised here. A tile takes
+    Python's lock, so this is for tiles that must be Python; the others are regions.
+    """
+    n_threads = min(n_threads, n_tiles)
+    if n_threads <= 1:
+        for tile in range(n_tiles):
+            task(tile)
+        return
+    queue = _TileQueue(n_tiles)
+
+    def work() -> None:
+        try:
+            while (tile := queue.take()) is not None:
+                task(tile)
+        except BaseException as error:
+            queue.abandon(error)
+
+    def help_out() -> None:
+        with blas_limit_of_helper():
+            work()
+
+    pool, owner = _POOL, next(_OWNERS)
+    words = pool.ready(n_threads)
+    with single_threaded_blas():
+        try:
+            if IS_COMPILED and take_pool(words, owner):
+                pool.job[:] = [help_out]
+                open_for_python(words, n_threads - 1)
+            work()
+        except BaseException as error:  # an interrupt between two lines here
+            queue.abandon(error)
+        finally:
+            _close_region(pool, owner, queue)
+    if queue.error is not None:
+        raise queue.error
+
+
+def _close_region(pool: _Pool, owner: int, queue: _TileQueue) -> None:
+    """Wait for all helpers in any case: they write to arrays that the caller will read."""
+    while IS_COMPILED:
+        try:
+            close_for_python(pool.words, owner)
+            if pool.words[_OWNER] == owner:
+                pool.job.clear()
+            give_pool_back(pool.words, owner)
+            return
+        except BaseException as error:  # an interrupt while waiting
+            queue.abandon(error)
+
+
+class _TileQueue:
+    """Returns tile numbers one by one; after `abandon`, None.
+
+    It has no lock, because an interrupt between two lines could leave a lock held. `next` of a
+    counter is one step of the interpreter.
+    """
+
+    def __init__(self, n_tiles: int) -> None:
+        self._numbers = itertools.count()
+        self._end = n_tiles
+        self.error: BaseException | None = None
+
+    def take(self) -> int | None:
+        number = next(self._numbers)
+        return number if number < self._end else None
+
+    def abandon(self, error: BaseException) -> None:
+        self._end = 0
+        if self.error is None or isinstance(error, KeyboardInterrupt):
+            self.error = error
