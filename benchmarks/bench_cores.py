@@ -215,7 +215,9 @@ def main(cores: list[int], names: list[str], libraries: list[str], *, phases: bo
     print(f"{platform.platform()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d %H:%M')}")
     packages = ("margrove", "numpy", "numba", "scikit-learn", "scikit-learn-intelex", "lightgbm")
     print(f"Python {platform.python_version()}, " + ", ".join(map(_version, packages)))
-    print("\n```\n" + _output("git", "rev-parse", "--short", "HEAD") + _output("lscpu", "-e") + "```")
+    print(
+        "\n```\n" + _output("git", "rev-parse", "--short", "HEAD") + _output("lscpu", "-e") + "```"
+    )
     table: dict[tuple[str, str], dict[int, float]] = {}
     split: list[str] = []
     for n in cores:

@@ -190,7 +190,8 @@ def main(old: str, new: str, *words: str) -> None:
     versions = (Version(old), Version(new))
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(
-        "\n| job | old, ms | new, ms | ratio | processor time | same bits |\n|---|---|---|---|---|---|"
+        "\n| job | old, ms | new, ms | ratio | processor time | same bits |"
+        "\n|---|---|---|---|---|---|"
     )
     for name in JOBS:
         if words and not any(word in name for word in words):
@@ -209,9 +210,8 @@ def main(old: str, new: str, *words: str) -> None:
         before, after = (1000 * statistics.median(times) for times in seconds)
         least = min(busy[0]) / min(busy[1])
         is_same = "yes" if len(digests[0] | digests[1]) == 1 else "no"
-        print(
-            f"| {name} | {before:.1f} | {after:.1f} | {before / after:.2f} | {least:.2f} | {is_same} |"
-        )
+        ratio = before / after
+        print(f"| {name} | {before:.1f} | {after:.1f} | {ratio:.2f} | {least:.2f} | {is_same} |")
         sys.stdout.flush()
 
 

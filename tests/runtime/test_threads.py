@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import _thread
 import multiprocessing
 import os
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 
 import joblib
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
-from tests.interrupts import PATIENCE
 from threadpoolctl import threadpool_info
 
 from margrove import KernelPerceptron, Perceptron
 from margrove._data import scan_rows
 from margrove._runtime.matrix_tiles import row_products
-from margrove._runtime.pool import run_tiles
 from margrove._runtime.threads import (
     available_cores,
     finishing,
@@ -69,34 +65,6 @@ def test_affinity_is_respected() -> None:
     assert out.stdout.strip() == "1"
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 7])
-def test_each_tile_runs_exactly_once(n_threads) -> None:
-    counts = np.zeros(100, dtype=int)
-
-    def task(tile):
-        counts[tile] += 1
-
-    run_tiles(task, 100, n_threads)
-    assert (counts == 1).all()
-    run_tiles(task, 0, n_threads)
-
-
-def test_an_error_stops_the_others_and_is_raised() -> None:
-    done = []
-
-    def task(tile):
-        if tile == 3:
-            raise KeyError("tile 3")
-        time.sleep(0.001)
-        done.append(tile)
-
-    at_first = threading.active_count()
-    with pytest.raises(KeyError, match="tile 3"):
-        run_tiles(task, 1000, 4)
-    assert len(done) < 1000
-    assert threading.active_count() < at_first + 9
-
-
 def test_blas_is_limited_inside_and_restored_after() -> None:
     before = blas_threads()
     with single_threaded_blas():
@@ -126,24 +94,6 @@ def test_overlapping_sections_of_two_threads_restore_once() -> None:
     assert blas_threads() == {1}
     leave.set()
     thread.join()
-    assert blas_threads() == before
-
-
-def test_an_interrupt_while_waiting_waits_for_the_helpers() -> None:
-    """They write to arrays that the caller reads next, and BLAS must be as it was."""
-    before, finished, both = blas_threads(), [], threading.Barrier(2)
-
-    def task(tile):
-        both.wait(PATIENCE)
-        if threading.current_thread() is not threading.main_thread():
-            time.sleep(0.1)  # until the caller has done its tile
-            _thread.interrupt_main()
-            time.sleep(0.1)
-        finished.append(tile)
-
-    with pytest.raises(KeyboardInterrupt):
-        run_tiles(task, 2, 2)
-    assert sorted(finished) == [0, 1]
     assert blas_threads() == before
 
 

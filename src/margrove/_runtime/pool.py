@@ -11,9 +11,10 @@ run_tiles     tiles that are Python functions, on the same threads
 If the pool is busy, or has no threads, the caller does all tiles itself, at once. So regions may be
 nested, and many threads may call them at the same time.
 
-A helper takes part in a region only after it has joined, and it can join only while the region is
-open. The caller closes the region first and then waits for those who have joined. So a helper that
-comes late never sees the tiles of another region.
+A thread takes a tile by adding one to a counter that begins at minus the number of tiles. What it
+gets is a tile only if it is below 0, and the caller waits until all tiles are reported as done. So
+a helper that comes late never takes a tile of a region that is over: it gets nothing, or a tile of
+the next region, whose function and arguments it then reads.
 
 Results must not depend on which thread computes a tile.
 """
@@ -60,12 +61,12 @@ __all__ = ["pool_words", "run_region", "run_tiles"]
 _LINE = 16  # int64 words: two cache lines, as processors fetch them in pairs
 (
     _REGION,  # the number of the last region; helpers wait for it to change
-    _GATE,  # below 0 while helpers may join: minus the number of helpers that still may
-    _LEFT,  # how many helpers have left the region
-    _NEXT,  # the next tile
+    _PLACES,  # below 0 while helpers may take part: minus the number of those that still may
+    _NEXT,  # the next tile, minus the number of tiles: no tile is left from 0 on
+    _DONE,  # how many tiles are done
     _OWNER,  # who has the pool: 0 nobody
     _ASLEEP,  # how many helpers sleep
-    _WAITING,  # 1 while the caller sleeps until helpers leave
+    _WAITING,  # 1 while the caller sleeps until all tiles are done
     _FAILED,  # how many tiles could not allocate memory
     _HELPERS,  # how many helpers there are
     _JOB,  # what to do: three words
@@ -75,16 +76,17 @@ _SIZE = 11 * _LINE + WORDS_OF_LOCKS
 _BODY, _ARGUMENTS, _TILES = _JOB, _JOB + 1, _JOB + 2  # of Python tiles: 0, 0, helpers
 _WAY, _SPINS, _YIELDS = _SETTINGS, _SETTINGS + 1, _SETTINGS + 2
 
-_CLOSED = 1 << 40
 _COMPILED = 1  # owner of a region that was opened by compiled code; Python's owners are above
 _ENDED = -(1 << 62)  # in place of the number of a region: helpers end
 _END, _NAP = -1, -2  # what `serve` returns when the helper ends, or must sleep in Python
 _MOST_HELPERS = 255
 
-# How long threads wait before they sleep: pauses of the processor, which take 40 microseconds or
-# so, and then calls that let other threads use the core, which take some 300 more.
+# How long threads wait before they sleep: pauses of the processor, which take 50 microseconds or
+# so, and then calls that let other threads use the core, which take some milliseconds. Waking a
+# thread takes ten microseconds, and a hundred on some virtual machines.
 _PAUSES = 1_000
-_YIELDS_BEFORE_SLEEP, _YIELDS_BEFORE_NAP = 1_000, 10_000
+_YIELDS_BEFORE_SLEEP, _YIELDS_BEFORE_NAP = 10_000, 50_000
+_WOKEN_AT_ONCE = 2  # threads that one thread wakes; those wake others
 _LONGEST_NAP = 3600.0  # seconds
 _SECONDS_TO_END = 1.0
 
@@ -107,44 +109,61 @@ def run_region(words, n_tiles, n_threads, body, arguments):
             failed += call_tile(body, arguments, tile)
         return failed
     words[_BODY], words[_ARGUMENTS], words[_TILES] = body, arguments, n_tiles
-    _open(words, n_helpers)
-    _take_tiles(words)
-    _close(words, n_helpers)
+    _open(words, n_tiles, n_helpers)
+    _do_tiles(words, atomic_add(words, _NEXT, 1))
+    _wait_until_done(words, n_tiles)
     failed = words[_FAILED]
     atomic_write(words, _OWNER, 0)
     return failed
 
 
 @kernel(inner=True)
-def _open(words, n_helpers):
-    """Let helpers join, and wake those that sleep."""
+def _open(words, n_tiles, n_helpers):
+    """Offer the tiles, and wake helpers."""
     words[_FAILED] = 0
-    atomic_write(words, _LEFT, 0)
-    atomic_write(words, _NEXT, 0)
-    atomic_write(words, _GATE, -n_helpers)
+    atomic_write(words, _DONE, 0)
+    atomic_write(words, _NEXT, -n_tiles)
+    atomic_write(words, _PLACES, -n_helpers)
     atomic_add(words, _REGION, 1)
-    asleep = atomic_add(words, _ASLEEP, 0)  # a plain read could come before the last line
-    if asleep > 0:
-        wake(words[_WAY], words, _REGION, min(asleep, n_helpers))
+    _wake_some(words)
 
 
 @kernel(inner=True)
-def _take_tiles(words):
+def _wake_some(words):
+    """Wake a few of those that sleep, while there is something to do for them."""
+    asleep = atomic_add(words, _ASLEEP, 0)  # a plain read could come before the line above
+    if asleep > 0 and atomic_read(words, _PLACES) < 0 and atomic_read(words, _NEXT) < 0:
+        wake(words[_WAY], words, _REGION, min(asleep, _WOKEN_AT_ONCE))
+
+
+@kernel(inner=True)
+def _do_tiles(words, taken):
+    """Do the tile that was taken, and others until none is left."""
+    if taken >= 0:
+        return
     body, arguments, n_tiles = words[_BODY], words[_ARGUMENTS], words[_TILES]
-    tile, failed = atomic_add(words, _NEXT, 1), 0
-    while tile < n_tiles:
-        failed += call_tile(body, arguments, tile)
-        tile = atomic_add(words, _NEXT, 1)
+    done, failed = 0, 0
+    while taken < 0:
+        failed += call_tile(body, arguments, taken + n_tiles)
+        done += 1
+        taken = atomic_add(words, _NEXT, 1)
     if failed:
         atomic_add(words, _FAILED, failed)
+    _report(words, done)
 
 
 @kernel(inner=True)
-def _close(words, n_helpers):
-    """Let nobody join any more, and wait until all who have joined have left."""
-    joined = min(atomic_swap(words, _GATE, _CLOSED) + n_helpers, n_helpers)
-    spins, left = 0, atomic_read(words, _LEFT)
-    while left < joined:
+def _report(words, done):
+    way = words[_WAY]
+    atomic_add(words, _DONE, done)
+    if atomic_add(words, _WAITING, 0) > 0:
+        wake(way, words, _DONE, 1)
+
+
+@kernel(inner=True)
+def _wait_until_done(words, n_tiles):
+    spins, done = 0, atomic_read(words, _DONE)
+    while done < n_tiles:
         spins += 1
         if spins <= words[_SPINS]:
             relax()
@@ -152,19 +171,11 @@ def _close(words, n_helpers):
             yield_core()
         else:
             atomic_add(words, _WAITING, 1)
-            left = atomic_add(words, _LEFT, 0)
-            if left < joined:
-                sleep_while(words[_WAY], words, _LEFT, left)
+            done = atomic_add(words, _DONE, 0)
+            if done < n_tiles:
+                sleep_while(words[_WAY], words, _DONE, done)
             atomic_write(words, _WAITING, 0)
-        left = atomic_read(words, _LEFT)
-
-
-@kernel(inner=True)
-def _leave(words):
-    way = words[_WAY]
-    atomic_add(words, _LEFT, 1)
-    if atomic_add(words, _WAITING, 0) > 0:
-        wake(way, words, _LEFT, 1)
+        done = atomic_read(words, _DONE)
 
 
 @kernel(inner=True)
@@ -186,13 +197,15 @@ def _wait_for_region(words, last):
             atomic_add(words, _ASLEEP, 1)
             sleep_while(words[_WAY], words, _REGION, last)
             atomic_add(words, _ASLEEP, -1)
+            _wake_some(words)
 
 
 @kernel(bare=True)
 def serve(words, last):
     """The work of a helper, until there is something that only Python can do.
 
-    Returns the number of a region of Python tiles, which the helper has joined; or _END; or _NAP.
+    Returns the number of a region of Python tiles, of which the helper has taken one; or _END; or
+    _NAP.
     """
     while True:
         region = _wait_for_region(words, last)
@@ -201,17 +214,17 @@ def serve(words, last):
         if region < 0:
             return np.int64(_END)
         last = region
-        if atomic_read(words, _GATE) < 0 and atomic_add(words, _GATE, 1) < 0:
-            if words[_BODY] == 0:
+        if atomic_read(words, _PLACES) < 0 and atomic_add(words, _PLACES, 1) < 0:
+            taken = atomic_add(words, _NEXT, 1)
+            if taken < 0 and words[_BODY] == 0:
                 return region
-            _take_tiles(words)
-            _leave(words)
+            _do_tiles(words, taken)
 
 
 @kernel(bare=True)
 def leave(words):
     """A helper has done its part of a region of Python tiles."""
-    _leave(words)
+    _report(words, 1)
 
 
 @kernel(bare=True)
@@ -225,17 +238,18 @@ def take_pool(words, owner):
 
 @kernel(bare=True)
 def open_for_python(words, n_helpers):
-    """Open a region of Python tiles; the caller has taken the pool."""
+    """Open a region of Python tiles for some helpers; the caller has taken the pool."""
     n_helpers = min(n_helpers, atomic_read(words, _HELPERS))
     words[_BODY], words[_TILES] = 0, n_helpers
-    _open(words, n_helpers)
+    _open(words, n_helpers, n_helpers)
 
 
 @kernel(bare=True)
 def close_for_python(words, owner):
-    """Wait for the helpers of this owner's region; the second time it does nothing."""
-    if atomic_read(words, _OWNER) == owner:
-        _close(words, words[_TILES])
+    """Let no more helpers come, and wait for those of this owner; again, it does nothing."""
+    if atomic_read(words, _OWNER) == owner and words[_TILES] > 0:
+        came = min(atomic_swap(words, _NEXT, 0) + words[_TILES], words[_TILES])
+        _wait_until_done(words, came)
         words[_TILES] = 0
 
 
@@ -265,7 +279,7 @@ class _Pool:
     def __init__(self) -> None:
         self.words = np.zeros(_SIZE, np.int64)
         way = best_way_to_wait()
-        self.words[_GATE], self.words[_REGION] = _CLOSED, 1
+        self.words[_REGION] = 1
         self.words[_WAY], self.words[_SPINS] = way, _PAUSES
         # Helpers that sleep in Python cannot be woken by compiled code: they wait longer.
         self.words[_YIELDS] = _YIELDS_BEFORE_NAP if way == NONE else _YIELDS_BEFORE_SLEEP
@@ -296,7 +310,9 @@ class _Pool:
                 _compile_protocol(self.words)
             while self._n_started < n_helpers:
                 place = (_current_core(), self._n_started)
-                _thread.start_new_thread(_help, (self.words, self.job, self.threads, self.naps, place))
+                _thread.start_new_thread(
+                    _help, (self.words, self.job, self.threads, self.naps, place)
+                )
                 self._n_started += 1
         except RuntimeError:  # the system has no more threads
             self._n_threads = 0  # try again the next time
@@ -453,13 +469,16 @@ def run_tiles(task: Callable[[int], None], n_tiles: int, n_threads: int = 1) -> 
     words = pool.ready(n_threads)
     with single_threaded_blas():
         try:
-            if IS_COMPILED and take_pool(words, owner):
-                pool.job[:] = [help_out]
-                open_for_python(words, n_threads - 1)
-            work()
-        except BaseException as error:  # an interrupt between two lines here
-            queue.abandon(error)
-        finally:
+            try:
+                if IS_COMPILED and take_pool(words, owner):
+                    pool.job[:] = [help_out]
+                    open_for_python(words, n_threads - 1)
+                work()
+            except BaseException as error:  # an interrupt between two lines here
+                queue.abandon(error)
+            finally:
+                _close_region(pool, owner, queue)
+        finally:  # again, if an interrupt came just before the call above
             _close_region(pool, owner, queue)
     if queue.error is not None:
         raise queue.error

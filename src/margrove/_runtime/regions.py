@@ -31,7 +31,9 @@ _word = ir.IntType(64)
 _NO_MEMORY = "There was not enough memory for a part of this computation."
 
 
-def _share_tiles(typing: Any, words: Any, n_tiles: Any, n_threads: Any, body: Any, arguments: Any) -> Any:  # fmt: skip
+def _share_tiles(
+    typing: Any, words: Any, n_tiles: Any, n_threads: Any, body: Any, arguments: Any
+) -> Any:
     """Call body(tile, *arguments) for all tiles, on up to n_threads threads of the pool.
 
     The arguments lie on the stack of the caller, which waits for all tiles. A function of one form
@@ -47,7 +49,7 @@ def _share_tiles(typing: Any, words: Any, n_tiles: Any, n_threads: Any, body: An
         place = cgutils.alloca_once_value(builder, given[4])
         addresses = [builder.ptrtoint(each, _word) for each in (caller, place)]
         code = _compiled(context, run_region, of_region.args)
-        status, failed = context.call_internal_no_propagate(
+        _, failed = context.call_internal_no_propagate(
             builder, code, of_region, [*given[:3], *addresses]
         )
         with builder.if_then(builder.icmp_signed("!=", failed, _word(0)), likely=False):

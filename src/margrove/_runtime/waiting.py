@@ -1,9 +1,9 @@
 """How a thread of compiled code sleeps until another thread wakes it, without Python's lock.
 
-A thread sleeps on a word of an int64 array: `sleep_while(words, index, value)` returns when the word
-is no longer `value` or when somebody calls `wake`. It may also return early, so the caller looks
-again. Each system has its own functions for this. They are declared by name, so that the machine
-code can be cached:
+A thread sleeps on a word of an int64 array: `sleep_while(way, words, index, value)` returns when
+the word is no longer `value` or when somebody calls `wake`. It may also return early, so the caller
+looks again. Each system has its own functions for this. They are declared by name, so that the
+machine code can be cached:
 
 FUTEX     Linux: the system call futex
 PTHREAD   macOS and other POSIX systems: a mutex and a condition variable, both in the array itself
@@ -28,7 +28,17 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["ADDRESS", "FUTEX", "NONE", "PTHREAD", "best_way_to_wait", "prepare_words", "sleep_while", "wake"]  # fmt: skip
+__all__ = [
+    "ADDRESS",
+    "FUTEX",
+    "NONE",
+    "PTHREAD",
+    "WORDS_OF_LOCKS",
+    "best_way_to_wait",
+    "prepare_words",
+    "sleep_while",
+    "wake",
+]
 
 NONE, FUTEX, PTHREAD, ADDRESS = range(4)
 _NAMES = {"python": NONE, "futex": FUTEX, "pthread": PTHREAD, "address": ADDRESS}
@@ -85,7 +95,9 @@ def prepare_words(words: np.ndarray) -> None:
     library.pthread_cond_init(ctypes.c_void_p(start + 4 * WORDS_OF_LOCKS), None)
 
 
-def _function(builder: Any, name: str, arguments: list[Any], *, result: Any = _int, more: bool = False) -> Any:  # fmt: skip
+def _function(
+    builder: Any, name: str, arguments: list[Any], *, result: Any = _int, more: bool = False
+) -> Any:
     kind = ir.FunctionType(result, arguments, var_arg=more)
     return cgutils.get_or_insert_function(builder.module, kind, name)
 
