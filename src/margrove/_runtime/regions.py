@@ -113,6 +113,7 @@ def region(function: Callable[..., None] | None = None, **options: Any) -> Any:
         n_threads = min(n_threads, n_tiles)
         loop(pool_words(n_threads), n_tiles, n_threads, *arguments)
 
+    run.__code__ = run.__code__.replace(co_name=function.__name__)  # what profiles show
     run.body = body  # type: ignore[attr-defined]
     return run
 
