@@ -7,13 +7,16 @@ A process for each number of cores and each library is pinned to that many cores
 a job is not counted; the table has medians of three fits, or of one where a fit takes longer than
 8 s. With `--phases` a further fit runs under the profiler of Python: seconds of the calling thread
 by function, in which compiled loops count for the function that calls them. Above the table is
-what the machine itself can do: matrix products side by side, and the first touch of memory.
+what the machine itself can do: matrix products side by side, and the first touch of memory. Below it
+are digests of what the fitted models of margrove say about generated rows: they must be the same for
+all numbers of cores, and those of trees, forests and boosting on all machines.
 """
 
 from __future__ import annotations
 
 import argparse
 import cProfile
+import hashlib
 import json
 import os
 import platform
@@ -131,9 +134,26 @@ def adaboost(who: str, cores: int) -> Iterator[Job]:
     yield "AdaBoost, 50 stumps, 581,012 rows", lambda: AdaBoostClassifier().fit(X, y)
 
 
+def bagging(who: str, cores: int) -> Iterator[Job]:
+    """Both bag our machine: what is compared is how they use the cores."""
+    from margrove import SVC
+
+    if who == "margrove":
+        from margrove import BaggingClassifier
+    elif who == "scikit-learn":
+        from sklearn.ensemble import BaggingClassifier
+    else:
+        return
+    import data
+
+    X, y = data.covtype(3_000, scaled=True)
+    model = BaggingClassifier(SVC(C=10.0, gamma=0.1), 64, n_jobs=cores, random_state=0)
+    yield "bagging, 64 SVC of 3,000 rows", lambda: model.fit(X, y)
+
+
 JOBS: dict[str, Callable[[str, int], Iterator[Job]]] = {
     "svc": svc, "boosting2": boosting_two, "boosting7": boosting_seven, "forest": forest,
-    "tree": tree, "linear": linear, "adaboost": adaboost,
+    "tree": tree, "linear": linear, "adaboost": adaboost, "bagging": bagging,
 }  # fmt: skip
 LIBRARIES = ("margrove", "oneDAL", "LightGBM", "scikit-learn")
 
@@ -145,7 +165,7 @@ def measure(who: str, cores: int, names: list[str], *, phases: bool) -> None:
     for name in names:
         for label, run in JOBS[name](who, cores):
             start = time.perf_counter()
-            run()
+            result = run()
             first = time.perf_counter() - start
             seconds = []
             while len(seconds) < (1 if seconds and seconds[0] > LONG else REPEATS):
@@ -153,9 +173,20 @@ def measure(who: str, cores: int, names: list[str], *, phases: bool) -> None:
                 run()
                 seconds.append(time.perf_counter() - start)
             line = {"job": label, "who": who, "cores": cores, "first": first, "all": seconds}
+            if who == "margrove":
+                line["bits"] = _digest(result)
             if phases:
                 line["phases"] = _phases(run)
             print(json.dumps(line), flush=True)
+
+
+def _digest(result: Any) -> str:
+    """A hash of predictions, or of what a fitted model says about generated rows."""
+    if not isinstance(result, np.ndarray):
+        rows = np.random.default_rng(0).standard_normal((500, result.n_features_in_))
+        name = "decision_function" if hasattr(result, "decision_function") else "predict_proba"
+        result = getattr(result, name)(rows)
+    return hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:12]
 
 
 def _phases(run: Callable[[], Any]) -> list[tuple[str, float]]:
@@ -220,6 +251,7 @@ def main(cores: list[int], names: list[str], libraries: list[str], *, phases: bo
     )
     table: dict[tuple[str, str], dict[int, float]] = {}
     split: list[str] = []
+    bits: dict[str, set[str]] = {}
     for n in cores:
         for found in _child("--ceiling", str(n), cores=n):
             table.setdefault(("float32 products side by side", "GFLOP/s"), {})[n] = found["flops"]
@@ -229,6 +261,8 @@ def main(cores: list[int], names: list[str], libraries: list[str], *, phases: bo
             for found in _child(*words, cores=n):
                 row = table.setdefault((found["job"], who), {})
                 row[n] = statistics.median(found["all"])
+                if "bits" in found:
+                    bits.setdefault(found["job"], set()).add(found["bits"])
                 if "phases" in found:
                     shares = ", ".join(f"{name} {seconds:.3f}" for name, seconds in found["phases"])
                     split.append(f"- {found['job']}, {n} cores: {shares}")
@@ -237,6 +271,9 @@ def main(cores: list[int], names: list[str], libraries: list[str], *, phases: bo
     for (job, who), row in sorted(table.items()):
         cells = (f"{row[n]:.3f}" if n in row else "" for n in cores)
         print(f"| {job} | {who} | " + " | ".join(cells) + " |")
+    print("\nDigests:\n")
+    for job, digests in sorted(bits.items()):
+        print(f"- {job}: {', '.join(sorted(digests))}")
     if split:
         print("\nSeconds of the calling thread, by function:\n")
         print("\n".join(split))
