@@ -4,7 +4,10 @@
     python benchmarks/bench_pool.py --threads 16
 
 A region of T tiles of 100 us on T threads takes 100 us and what it costs to share them; the table
-has that excess, medians of 1,000 regions. Asleep: the threads have been idle for 10 ms. Bare wake:
+has that excess, medians of 1,000 regions. Some of it is not the pool's: on T cores at the same time
+the slowest tile takes longer than one tile on an idle machine. So tiles note the processor's counter
+of cycles when they begin and end, and the table says when the last one began, and how long after
+the end of the last one the region returned. Asleep: the threads have been idle for 10 ms. Bare wake:
 as many threads sleep on one word of the system (a futex on Linux) and are woken at once, until the
 last one has answered. One tile of Python each shows the second entry, for functions of Python.
 """
@@ -20,6 +23,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from margrove._runtime import available_cores, kernel, region, run_tiles
 from margrove._runtime.instructions import atomic_add, atomic_read, atomic_write, relax
@@ -29,6 +36,30 @@ REPEATS = 1_000
 TILE = 100e-6  # seconds
 IDLE = 0.010
 _LINE = 16
+
+
+@intrinsic
+def cycles(typing):
+    """The processor's counter; processors other than x86 may not let a program read it."""
+
+    def generate(context, builder, signature, given):
+        kind = ir.FunctionType(ir.IntType(64), [])
+        read = cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter")
+        return builder.call(read, [])
+
+    return types.int64(), generate
+
+
+@kernel(bare=True)
+def now():
+    return cycles()
+
+
+@region(bare=True)
+def note_times(tile, steps, times, out):
+    times[tile, 0] = cycles()
+    out[tile * _LINE] = work(steps)
+    times[tile, 1] = cycles()
 
 
 @kernel(bare=True)
@@ -104,6 +135,29 @@ def _bare_wake(threads: int) -> float:
     return statistics.median(seconds[10:])
 
 
+def _cycles_in_a_microsecond() -> float:
+    before, start = now(), time.perf_counter()
+    time.sleep(0.2)
+    return (now() - before) / (time.perf_counter() - start) / 1e6
+
+
+def _parts_of_a_region(threads: int, steps: int, out: np.ndarray) -> dict[str, float]:
+    """Medians in seconds: the start of the last tile, the longest tile, the return after it."""
+    times, parts = np.zeros((threads, 2), np.int64), []
+    for _ in range(REPEATS):
+        start = now()
+        note_times(threads, threads, steps, times, out)
+        end = now()
+        longest = (times[:, 1] - times[:, 0]).max()
+        parts.append((times[:, 0].max() - start, longest, end - times[:, 1].max()))
+    last, longest, after = np.median(parts, axis=0) / _cycles_in_a_microsecond() / 1e6
+    return {
+        "- awake: the last tile begins after": last,
+        "- awake: the longest tile takes": longest,
+        "- awake: the region returns after the last tile": after,
+    }
+
+
 def main(threads: int) -> None:
     print(f"{platform.platform()}, {os.cpu_count()} cores, {threads} threads")
     out, steps = np.zeros(threads * _LINE), _steps_of_tile()
@@ -115,7 +169,8 @@ def main(threads: int) -> None:
             lambda: work_in_tiles(threads, threads, steps, out)
         )
         - alone,
-        "the same, asleep": _median(
+        **_parts_of_a_region(threads, steps, out),
+        "region of compiled tiles, asleep: excess": _median(
             lambda: work_in_tiles(threads, threads, steps, out), IDLE, REPEATS // 2
         )
         - alone,

@@ -280,6 +280,10 @@ def check(n_threads=3):
     seen = []
     run_tiles(seen.append, 20, n_threads)
     assert sorted(seen) == list(range(20))
+
+def wait_for_helpers(count):
+    while len(pool._POOL.threads) < count:
+        time.sleep(0.001)
 """
 
 
@@ -303,7 +307,7 @@ def test_every_way_to_wait(way) -> None:
         "for k in range(300): check(2 + k % 3)\n"
         "time.sleep(0.2)\n"  # they sleep
         "for k in range(300): check(2 + k % 3)\n"
-        "time.sleep(0.2)\n"
+        "wait_for_helpers(3)\n"
         "print(pool._POOL.words[pool._WAY], len(pool._POOL.threads))",
         MARGROVE_POOL_WAIT=way,
     )
@@ -321,7 +325,7 @@ child = os.fork()
 if child == 0:
     assert pool._POOL.threads == {}
     check()
-    assert len(pool._POOL.threads) == 2
+    wait_for_helpers(2)
     os._exit(7)
 _, status = os.waitpid(child, 0)
 print(os.waitstatus_to_exitcode(status))
@@ -353,6 +357,7 @@ def test_processes_end_without_a_word(ending) -> None:
 def test_helpers_follow_the_affinity_of_the_caller() -> None:
     out = run_child("""
 check()
+wait_for_helpers(2)
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 check(2)
 print([sorted(os.sched_getaffinity(thread)) == sorted(os.sched_getaffinity(0))

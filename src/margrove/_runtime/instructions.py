@@ -63,11 +63,14 @@ def _address(context: Any, builder: Any, kind: Any, words: Any, index: Any) -> A
 
 @intrinsic
 def atomic_read(typing: Any, words: Any, index: Any) -> Any:
-    """Read words[index]; everything that its writer wrote before it is then visible."""
+    """Read words[index]; everything that its writer wrote before it is then visible.
+
+    It does not come before an earlier atomic operation of this thread.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         address = _address(context, builder, signature.args[0], *given)
-        return builder.load_atomic(address, "acquire", _WORD)
+        return builder.load_atomic(address, "seq_cst", _WORD)
 
     return types.int64(words, types.int64), generate
 

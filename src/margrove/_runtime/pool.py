@@ -57,27 +57,27 @@ from margrove._runtime.waiting import (
 
 __all__ = ["pool_words", "run_region", "run_tiles"]
 
-# The words of the pool, each on cache lines of its own.
-_LINE = 16  # int64 words: two cache lines, as processors fetch them in pairs
-(
-    _REGION,  # the number of the last region; helpers wait for it to change
-    _PLACES,  # below 0 while helpers may take part: minus the number of those that still may
-    _NEXT,  # the next tile, minus the number of tiles: no tile is left from 0 on
-    _DONE,  # how many tiles are done
-    _OWNER,  # who has the pool: 0 nobody
-    _ASLEEP,  # how many helpers sleep
-    _WAITING,  # 1 while the caller sleeps until all tiles are done
-    _FAILED,  # how many tiles could not allocate memory
-    _HELPERS,  # how many helpers there are
-    _JOB,  # what to do: three words
-    _SETTINGS,  # written before helpers start
-) = (_LINE * k for k in range(11))
-_SIZE = 11 * _LINE + WORDS_OF_LOCKS
-_BODY, _ARGUMENTS, _TILES = _JOB, _JOB + 1, _JOB + 2  # of Python tiles: 0, 0, helpers
-_WAY, _SPINS, _YIELDS = _SETTINGS, _SETTINGS + 1, _SETTINGS + 2
+# The words of the pool. Those of a line are changed by the same threads at the same time; a line is
+# two cache lines, as processors fetch them in pairs.
+_LINE = 16  # int64 words
+_SIZE = 7 * _LINE + WORDS_OF_LOCKS
+# Changed by the caller only, and polled by helpers:
+_REGION = 0  # the number of the last region; helpers wait for it to change
+_BODY, _ARGUMENTS, _TILES = 1, 2, 3  # what to do; of Python tiles: 0, 0, the number of helpers
+_PLACES = _LINE  # below 0 while helpers may take part: minus the number of those that still may
+_NEXT = 2 * _LINE  # the next tile, minus the number of tiles: no tile is left from 0 on
+_DONE = 2 * _LINE + 1  # how many tiles are done
+_OWNER = 3 * _LINE  # who has the pool: 0 nobody
+_ASLEEP = 4 * _LINE  # how many helpers sleep
+# Changed rarely:
+_WAITING = 5 * _LINE  # 1 while the caller sleeps until all tiles are done
+_FAILED = 5 * _LINE + 1  # how many tiles could not allocate memory
+_HELPERS = 5 * _LINE + 2  # how many helpers there are
+_WAY, _SPINS, _YIELDS = 6 * _LINE, 6 * _LINE + 1, 6 * _LINE + 2  # set before helpers start
 
-_COMPILED = 1  # owner of a region that was opened by compiled code; Python's owners are above
 _ENDED = -(1 << 62)  # in place of the number of a region: helpers end
+_FOR_ALL = -(1 << 40)  # in place of the number of places: nobody counts
+_COMPILED = 1  # owner of a region that was opened by compiled code; Python's owners are above
 _END, _NAP = -1, -2  # what `serve` returns when the helper ends, or must sleep in Python
 _MOST_HELPERS = 255
 
@@ -120,10 +120,12 @@ def run_region(words, n_tiles, n_threads, body, arguments):
 @kernel(inner=True)
 def _open(words, n_tiles, n_helpers):
     """Offer the tiles, and wake helpers."""
-    words[_FAILED] = 0
-    atomic_write(words, _DONE, 0)
+    if words[_FAILED]:
+        words[_FAILED] = 0
+    words[_DONE] = 0
     atomic_write(words, _NEXT, -n_tiles)
-    atomic_write(words, _PLACES, -n_helpers)
+    everybody = n_helpers >= atomic_read(words, _HELPERS)
+    atomic_write(words, _PLACES, _FOR_ALL if everybody else -n_helpers)
     atomic_add(words, _REGION, 1)
     _wake_some(words)
 
@@ -131,7 +133,7 @@ def _open(words, n_tiles, n_helpers):
 @kernel(inner=True)
 def _wake_some(words):
     """Wake a few of those that sleep, while there is something to do for them."""
-    asleep = atomic_add(words, _ASLEEP, 0)  # a plain read could come before the line above
+    asleep = atomic_read(words, _ASLEEP)
     if asleep > 0 and atomic_read(words, _PLACES) < 0 and atomic_read(words, _NEXT) < 0:
         wake(words[_WAY], words, _REGION, min(asleep, _WOKEN_AT_ONCE))
 
@@ -156,7 +158,7 @@ def _do_tiles(words, taken):
 def _report(words, done):
     way = words[_WAY]
     atomic_add(words, _DONE, done)
-    if atomic_add(words, _WAITING, 0) > 0:
+    if atomic_read(words, _WAITING) > 0:
         wake(way, words, _DONE, 1)
 
 
@@ -171,7 +173,7 @@ def _wait_until_done(words, n_tiles):
             yield_core()
         else:
             atomic_add(words, _WAITING, 1)
-            done = atomic_add(words, _DONE, 0)
+            done = atomic_read(words, _DONE)
             if done < n_tiles:
                 sleep_while(words[_WAY], words, _DONE, done)
             atomic_write(words, _WAITING, 0)
@@ -200,6 +202,13 @@ def _wait_for_region(words, last):
             _wake_some(words)
 
 
+@kernel(inner=True)
+def _finds_a_place(words):
+    """Whether this helper may take part: there may be more helpers than the caller wants."""
+    places = atomic_read(words, _PLACES)
+    return places <= _FOR_ALL or (places < 0 and atomic_add(words, _PLACES, 1) < 0)
+
+
 @kernel(bare=True)
 def serve(words, last):
     """The work of a helper, until there is something that only Python can do.
@@ -214,7 +223,7 @@ def serve(words, last):
         if region < 0:
             return np.int64(_END)
         last = region
-        if atomic_read(words, _PLACES) < 0 and atomic_add(words, _PLACES, 1) < 0:
+        if _finds_a_place(words):
             taken = atomic_add(words, _NEXT, 1)
             if taken < 0 and words[_BODY] == 0:
                 return region
