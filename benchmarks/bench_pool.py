@@ -5,11 +5,12 @@
 
 A region of T tiles of 100 us on T threads takes 100 us and what it costs to share them; the table
 has that excess, medians of 1,000 regions. Some of it is not the pool's: on T cores at the same time
-the slowest tile takes longer than one tile on an idle machine. So tiles note the processor's counter
-of cycles when they begin and end, and the table says when the last one began, and how long after
-the end of the last one the region returned. Asleep: the threads have been idle for 10 ms. Bare wake:
-as many threads sleep on one word of the system (a futex on Linux) and are woken at once, until the
-last one has answered. One tile of Python each shows the second entry, for functions of Python.
+the slowest tile takes longer than one tile on an idle machine. So tiles note the processor's
+counter of cycles when they begin and end, and the table says when the last one began, and how long
+after the end of the last one the region returned. Asleep: the threads have been idle for 10 ms.
+Bare wake: as many threads sleep on one word of the system (a futex on Linux) and are woken at once,
+until the last one has answered. One tile of Python each shows the second entry, for functions of
+Python.
 """
 
 from __future__ import annotations
