@@ -11,6 +11,7 @@ split_search     the search for the best split of a node
 children         the children of a split, and which leaf is split next
 partitioning     partitions the rows of a node
 leaves           leaf values, and their addition to the scores
+tiles            the regions in which a tree grows
 trees            grows a tree in one compiled loop, on one thread or several
 packing          grown trees as packed trees for prediction
 rounds           the rounds of boosting: a process for `slices.drive`

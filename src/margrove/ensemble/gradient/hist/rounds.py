@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import Team, available_cores, is_checkpointed, require_memory, run_tiles
+from margrove._runtime import (
+    available_cores,
+    is_checkpointed,
+    pool_words,
+    require_memory,
+    run_tiles,
+)
 from margrove.ensemble.bagging import seed_of_member
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import leaves, nodes, trees
@@ -35,7 +41,6 @@ _SLOTS_OF_A_PATH = 48  # enough for the pending larger children of at most 2^31 
 _CELLS_TO_SHARE_A_TREE = 1 << 15
 _ROWS_OF_A_TILE = 1 << 15
 _TREES_AT_ONCE = 8
-_NO_TEAM = np.zeros(1, np.int64)
 _NO_WORDS = np.empty(0, np.int64)
 
 
@@ -141,7 +146,6 @@ class GradientRounds:
         self._all_rows = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
         self._tree_buffers = self._new_tree_buffers(k, n)
-        self._team = Team(self._n_threads)
         self._round: BoostingRound | None = None
         self._is_kept = is_checkpointed()
         self._raw_before: np.ndarray | None = None  # scores before the round, for checkpoints
@@ -303,7 +307,7 @@ class GradientRounds:
         def grow(tile: int) -> None:
             buffers = free.pop()
             self._advance_tree(self._start_tree(current, buffers, first + tile), buffers, np.inf)
-            self._keep(current, buffers.tree, first + tile)
+            self._keep(current, buffers, first + tile)
             free.append(buffers)
 
         run_tiles(grow, last - first, len(self._tree_buffers))
@@ -316,7 +320,7 @@ class GradientRounds:
         if current.growth is None:
             current.growth = self._start_tree(current, buffers, current.score)
         if self._advance_tree(current.growth, buffers, work):
-            self._keep(current, current.growth.tree, current.score)
+            self._keep(current, buffers, current.score)
             current.score, current.growth = current.score + 1, None
         return work
 
@@ -376,23 +380,24 @@ class GradientRounds:
         return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
 
     def _run_kernel(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> int:
-        data = (self._table, growth.source, growth.rules, growth.tree, buffers.space, float(work))
-        if buffers.n_cores == 1:
-            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, nodes.ALONE, *data))
-        return self._team.run(
-            lambda *team: int(trees.grow(*team, nodes.LEADS, *data)),
-            lambda *team: trees.grow(*team, nodes.ASSISTS, *data),
-        )
+        words = pool_words(buffers.n_cores)
+        return int(
+            trees.grow(
+                words, buffers.n_cores, self._table, growth.source, growth.rules, growth.tree,
+                buffers.space, float(work),
+            )
+        )  # fmt: skip
 
-    def _keep(self, current: BoostingRound, tree: nodes.BoostedTree, score: int) -> None:
+    def _keep(self, current: BoostingRound, buffers: _TreeBuffers, score: int) -> None:
         """Store a grown tree, and add its values to the scores of all rows."""
-        raw = self.raw[score]
+        raw, tree, n_threads = self.raw[score], buffers.tree, buffers.n_cores
         tree = tree._replace(rows=tree.rows[: len(current.rows)])
         if current.loss.differs_from_mean:
             self._renew(tree, current.loss, raw)
-            leaves.add_values(tree, raw)
+            leaves.add_values(pool_words(n_threads), n_threads, tree, buffers.space, raw)
         if len(current.others):
-            leaves.add_to_others(self._table, tree, current.others, raw)
+            n_tiles = -(-len(current.others) // nodes.LEAST_CHUNK)
+            leaves.add_to_others(n_tiles, n_threads, self._table, tree, current.others, raw)
         current.grown[score] = packed(tree, self._meanings)
 
     def _renew(self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
