@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from margrove._data import read_only
 from margrove._runtime import (
     available_cores,
     is_checkpointed,
     pool_words,
+    region,
     require_memory,
     run_tiles,
 )
@@ -39,7 +41,8 @@ __all__ = [
 _MOST_LEAVES = 2**20
 _SLOTS_OF_A_PATH = 48  # enough for the pending larger children of at most 2^31 rows
 _CELLS_TO_SHARE_A_TREE = 1 << 15
-_ROWS_OF_A_TILE = 1 << 15
+_ROWS_OF_A_TILE = 1 << 14
+_MANY_ROWS = _SCORES_FOR_THREADS = 1 << 15
 _TREES_AT_ONCE = 8
 _NO_WORDS = np.empty(0, np.int64)
 
@@ -143,6 +146,7 @@ class GradientRounds:
             16.0 * k * n, "The gradients of all classes", "Use fewer classes, or fewer rows."
         )
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
+        self._losses_of_rows = np.empty(n)
         self._all_rows = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
         self._tree_buffers = self._new_tree_buffers(k, n)
@@ -157,7 +161,7 @@ class GradientRounds:
     def _new_tree_buffers(self, k: int, n: int) -> list[_TreeBuffers]:
         """Threads share each tree, or grow one tree each if there are many small trees."""
         is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
-        shares_out_trees = k >= 2 * self._n_threads and n < _ROWS_OF_A_TILE
+        shares_out_trees = k >= 2 * self._n_threads and n < _MANY_ROWS
         n_buffers = min(self._n_threads, k) if shares_out_trees else 1
         n_cores = self._n_threads if is_large and n_buffers == 1 else 1
         return [self._new_buffers_of_tree(n, n_cores) for _ in range(n_buffers)]
@@ -243,7 +247,9 @@ class GradientRounds:
         if len(self.losses) == self.first + self.rounds:
             self.losses.append(loss_so_far)
         if loss.differs_from_mean:  # `_renew` computes the leaf values
-            self._hessian[:] = 1.0 if rows.weight is None else rows.weight
+            weight = read_only(np.empty(0) if rows.weight is None else rows.weight)
+            n_tiles = -(-len(rows.y) // _ROWS_OF_A_TILE)
+            _fill_hessians(n_tiles, self._n_threads, weight, self._hessian)
         drawn = self._draw(self.first + self.rounds)
         if drawn is None:
             return BoostingRound(loss, self._all_rows, self._all_rows[:0], [None] * len(self.raw))
@@ -253,22 +259,16 @@ class GradientRounds:
     def _derive(self, loss: GradientLoss) -> float:
         """Write gradients and hessians; returns the loss of the current scores.
 
-        Tiles do not depend on the number of threads, so neither does the loss.
+        Sums do not depend on the number of threads, so neither does the loss.
         """
         rows, n = self._rows, len(self._rows.y)
-        n_tiles = -(-n // _ROWS_OF_A_TILE)
-        losses = [0.0] * n_tiles
-
-        def derive(tile: int) -> None:
-            start = tile * _ROWS_OF_A_TILE
-            losses[tile] = loss.derivatives_and_loss(
-                rows.y, self.raw, rows.weight, self._gradient, self._hessian,
-                start, min(start + _ROWS_OF_A_TILE, n),
-            )  # fmt: skip
-
-        run_tiles(derive, n_tiles, self._n_threads)
+        n_threads = self._n_threads if n * self._n_scores >= _SCORES_FOR_THREADS else 1
+        losses = loss.derive_all(
+            rows.y, self.raw, rows.weight, self._gradient, self._hessian, self._losses_of_rows,
+            n_threads=n_threads,
+        )  # fmt: skip
         if rows.copies is not None:
-            return loss.value(rows.y, self.raw, self._weight)
+            return loss.value(rows.y, self.raw, self._weight, n_threads=n_threads)
         total = float(n) if rows.weight is None else float(rows.weight.sum())
         return math.fsum(losses) / total
 
@@ -290,7 +290,8 @@ class GradientRounds:
         return self.loss.for_round(self._rows.y, self.raw, self._weight)
 
     def _loss_so_far(self) -> float:
-        return self._loss_of_round().value(self._rows.y, self.raw, self._weight)
+        rows, loss = self._rows, self._loss_of_round()
+        return loss.value(rows.y, self.raw, self._weight, n_threads=self._n_threads)
 
     def all_losses(self) -> np.ndarray:
         """The loss of the training set before the first round and after each complete round."""
@@ -393,20 +394,39 @@ class GradientRounds:
         raw, tree, n_threads = self.raw[score], buffers.tree, buffers.n_cores
         tree = tree._replace(rows=tree.rows[: len(current.rows)])
         if current.loss.differs_from_mean:
-            self._renew(tree, current.loss, raw)
+            self._renew(tree, current.loss, raw, n_threads)
             leaves.add_values(pool_words(n_threads), n_threads, tree, buffers.space, raw)
         if len(current.others):
             n_tiles = -(-len(current.others) // nodes.LEAST_CHUNK)
             leaves.add_to_others(n_tiles, n_threads, self._table, tree, current.others, raw)
         current.grown[score] = packed(tree, self._meanings)
 
-    def _renew(self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
+    def _renew(
+        self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray, n_threads: int
+    ) -> None:
         """Set the leaf values by the residuals of their rows, see `GradientLoss.leaf_values`."""
         grown = tree.grown_nodes
         ends = np.flatnonzero(grown.left < 0)
         ends = ends[np.argsort(grown.start[ends])]
         starts = np.append(grown.start[ends], len(tree.rows))
-        best = loss.leaf_values(self._rows.y - raw, self._weight, tree.rows, starts)
+        residual = self._losses_of_rows  # a buffer
+        n_tiles = -(-len(residual) // _ROWS_OF_A_TILE)
+        _subtract(n_tiles, n_threads, read_only(self._rows.y), raw, residual)
+        best = loss.leaf_values(residual, self._weight, tree.rows, starts, n_threads=n_threads)
         grown.value[ends] = self._settings.learning_rate * best
         if self._settings.signs is not None:
             leaves.make_monotonic(tree, self._settings.signs[self._table.features])
+
+
+@region(bare=True)
+def _fill_hessians(tile, weight, hessian):
+    """Hessians of 1, or the weights."""
+    for k in range(len(hessian)):
+        for i in range(tile * _ROWS_OF_A_TILE, min((tile + 1) * _ROWS_OF_A_TILE, hessian.shape[1])):
+            hessian[k, i] = weight[i] if len(weight) else 1.0
+
+
+@region(bare=True)
+def _subtract(tile, y, raw, residual):
+    for i in range(tile * _ROWS_OF_A_TILE, min((tile + 1) * _ROWS_OF_A_TILE, len(y))):
+        residual[i] = y[i] - raw[i]
