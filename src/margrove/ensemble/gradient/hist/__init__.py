@@ -1,6 +1,7 @@
 """Trees on binned features, and the rounds of histogram gradient boosting.
 
 columns          columns as codes: bins of numbers, or categories
+dense_codes      the codes of large dense tables, in a few passes over the rows
 bin_refinement   bins of columns with many rows, without sorting
 tables           the binned table, by rows and by columns
 nodes            the arrays of a growing tree
