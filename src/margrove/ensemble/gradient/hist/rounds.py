@@ -253,7 +253,9 @@ class GradientRounds:
         drawn = self._draw(self.first + self.rounds)
         if drawn is None:
             return BoostingRound(loss, self._all_rows, self._all_rows[:0], [None] * len(self.raw))
-        others = np.setdiff1d(self._all_rows, drawn, assume_unique=True)
+        is_other = np.ones(len(rows.y), np.bool_)
+        is_other[drawn] = False
+        others = np.flatnonzero(is_other).astype(np.int32)
         return BoostingRound(loss, drawn, others, [None] * len(self.raw))
 
     def _derive(self, loss: GradientLoss) -> float:
