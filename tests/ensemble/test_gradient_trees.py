@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.interrupts import wait_until
 from tests.oracles import gradient_trees as oracle
-from tests.oracles.teams import run_team
 
+from margrove._runtime import pool_words
 from margrove.ensemble.gradient.hist import leaves, trees
 from margrove.ensemble.gradient.hist import nodes as parts
 from margrove.ensemble.gradient.hist import tables as gradient_tables
@@ -24,7 +23,6 @@ from margrove.grove.serve.forest_walk import leaves_of_rows
 from margrove.grove.serve.packed_trees import Kind
 
 NOTHING = np.empty(0, np.int64)
-NO_TEAM = np.zeros(1, np.int64)
 ORDERS = {parts.BEST_FIRST: oracle.BEST_FIRST, parts.LEVEL_BY_LEVEL: oracle.LEVEL_BY_LEVEL}
 CATEGORIES = 5
 MANY = 150  # copies that make a few rows a table which is packed
@@ -105,6 +103,7 @@ class Growth:
         self.table, self.rules, self.repeats = table, own, repeats
         self.tree = parts.new_tree(len(chosen), own.max_leaves, n_slots, len(own.sets))
         self.room = parts.new_workspace(table, own.max_leaves, n_slots, n_cores)
+        self.n_cores = n_cores
         words = np.empty(n if wide else 0, np.int64)
         self.source = parts.Source(
             chosen.astype(np.int32), g, h, NOTHING if copies is None else copies, np.zeros(n),
@@ -114,7 +113,7 @@ class Growth:
         trees.begin(self.tree)
 
     def go_on(self, work=np.inf):
-        return trees.grow(NO_TEAM, 0, NO_TEAM, parts.ALONE, *self.given, float(work))
+        return trees.grow(pool_words(self.n_cores), self.n_cores, *self.given, float(work))
 
     @property
     def given(self):
@@ -458,7 +457,7 @@ def test_values_may_be_added_later() -> None:
     growth = grown(table, g, h, rules(table, adds=False))
     assert not growth.raw.any()
     growth.nodes.value[:] = np.arange(len(growth.nodes))
-    leaves.add_values(growth.tree, growth.raw)
+    leaves.add_values(pool_words(1), 1, growth.tree, growth.room, growth.raw)
     for leaf in growth.leaves:
         assert (growth.raw[growth.rows_of(leaf)] == leaf).all()
 
@@ -474,7 +473,8 @@ def test_other_rows_and_packed_trees_find_the_same_leaves(missing) -> None:
     growth = grown(table, g, h, rules(table, max_leaves=12), rows=some)
     assert sorted(row for leaf in growth.leaves for row in growth.rows_of(leaf)) == some.tolist()
     assert not growth.raw[1::2].any()
-    leaves.add_to_others(table, growth.tree, np.arange(1, n, 2).astype(np.int32), growth.raw)
+    others = np.arange(1, n, 2).astype(np.int32)
+    leaves.add_to_others(-(-n // 2048), 1, table, growth.tree, others, growth.raw)
     kind = Kind(SQUARED, (), 1, n_categories)
     tree = packed(growth.tree, meanings_of(bins, table))
     tree.require_sound(kind, 4)
@@ -581,20 +581,11 @@ def assert_same_tree(one, other, but=()) -> None:
     assert np.array_equal(one.raw, other.raw)
 
 
-def grown_by_team(table, g, h, own, n_threads, **given):
-    """Grow with several threads, which have all started before the first step."""
+def grown_by_threads(table, g, h, own, n_threads, **given):
+    """Grow with several threads, each of which takes part even if there is little to do."""
     growth = Growth(table, g, h, own, n_cores=n_threads, **given)
-
-    def lead(team):
-        wait_until(lambda: team[0] == n_threads - 1)
-        return trees.grow(NO_TEAM, 0, team, parts.LEADS, *growth.given, np.inf)
-
-    def assist(team):
-        trees.grow(NO_TEAM, 0, team, parts.ASSISTS, *growth.given, np.inf)
-
-    phase = run_team(lead, assist, n_threads)
+    phase = growth.go_on()
     assert phase == (parts.ADDED if own.adds else parts.GROWN)
-    assert growth.state.n_searchers == n_threads
     return growth
 
 
@@ -602,14 +593,14 @@ def grown_by_team(table, g, h, own, n_threads, **given):
 @pytest.mark.parametrize(
     ("n", "case"),
     [
-        (1200, {}),
-        (1200, {"order": parts.LEVEL_BY_LEVEL}),
-        (1200, {"order": parts.SMALL_FIRST, "max_leaves": 1200}),
-        (1200, {"signs": [1, -1, 0, 1, 0, 0]}),
-        (1200, {"tried": 0.5, "seed": 7}),
-        (1200, {"wide": True}),
-        (1200, {"kind": "indicators"}),
-        (1200, {"kind": "crowded"}),
+        (20_000, {}),
+        (20_000, {"order": parts.LEVEL_BY_LEVEL}),
+        (20_000, {"order": parts.SMALL_FIRST, "max_leaves": 5000}),
+        (20_000, {"signs": [1, -1, 0, 1, 0, 0]}),
+        (20_000, {"tried": 0.5, "seed": 7}),
+        (20_000, {"wide": True}),
+        (20_000, {"kind": "indicators"}),
+        (20_000, {"kind": "crowded"}),
         (40_000, {}),
         (40_000, {"wide": True}),
         (40_000, {"copies": True}),
@@ -633,19 +624,39 @@ def test_several_cores_grow_the_same_tree(n, case, n_threads) -> None:
     alone = Growth(table, g, h, own, **given)
     assert alone.go_on() == parts.ADDED
     assert len(alone.leaves) > 10
-    for _ in range(10 if n < 2000 else 3):  # without synchronisation, threads fail sometimes
-        assert_same_tree(alone, grown_by_team(table, g, h, own, n_threads, **given))
+    for _ in range(3):  # without synchronisation, threads fail sometimes
+        assert_same_tree(alone, grown_by_threads(table, g, h, own, n_threads, **given))
 
 
-def test_columns_that_share_a_byte_are_counted_by_one_core() -> None:
-    X, n_categories = indicators(9, 1200)
+def test_columns_that_share_a_byte_are_searched_by_several_threads() -> None:
+    X, n_categories = indicators(9, 20_000)
     _, table = bins_and_table(X, n_categories)
-    g, h = gradients(10, 1200)
+    g, h = gradients(10, 20_000)
     own = rules(table, max_leaves=15, min_samples=5)
     alone = Growth(table, g, h, own)
     alone.go_on()
-    for _ in range(500):  # two threads rarely count at the same time
-        assert_same_tree(alone, grown_by_team(table, g, h, own, 2))
+    assert len(parts.new_workspace(table, 15, 16, 2).groups) > 2
+    for _ in range(30):  # two threads rarely search at the same time
+        assert_same_tree(alone, grown_by_threads(table, g, h, own, 2))
+
+
+@pytest.mark.parametrize("adds", [True, False])
+def test_leaves_are_filled_by_several_threads(adds) -> None:
+    """Tiles of rows begin and end within leaves, and some leaves have many tiles."""
+    n = 70_000
+    X, n_categories = numbers(1, n)
+    _, table = bins_and_table(X, n_categories, max_bins=20)
+    g, h = gradients(2, n)
+    for own in (rules(table, max_leaves=3, adds=adds), rules(table, max_leaves=3000, adds=adds)):
+        alone, other = Growth(table, g, h, own), grown_by_threads(table, g, h, own, 3)
+        alone.go_on()
+        if not adds:
+            for growth in (alone, other):
+                growth.nodes.value[:] = np.arange(len(growth.nodes))
+                given = growth.tree, growth.room, growth.raw
+                leaves.add_values(pool_words(growth.n_cores), growth.n_cores, *given)
+        assert alone.raw.any()
+        assert_same_tree(alone, other)
 
 
 def test_the_order_of_rows_does_not_matter() -> None:

@@ -7,7 +7,6 @@ threads         how many threads to use, and single-threaded BLAS
 waiting         how threads of compiled code sleep and are woken
 pool            the threads of the library, and tiles that are Python functions
 regions         compiled work that is cut into tiles for the pool
-team            several threads inside one compiled loop
 record_arrays   structured arrays: `nodes.gain[i]` in Python and in kernels
 matrix_tiles    matrix products whose entries do not depend on how the work is divided
 process_tasks   tasks for other processes, on this machine or on a cluster

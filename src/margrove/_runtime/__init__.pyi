@@ -2,6 +2,7 @@ from .estimator import RANDOM_STATE as RANDOM_STATE
 from .estimator import RUN_CONTROL as RUN_CONTROL
 from .estimator import Estimator as Estimator
 from .instructions import are_scattered as are_scattered
+from .instructions import atomic_add as atomic_add
 from .instructions import fetch as fetch
 from .instructions import row_ahead as row_ahead
 from .instructions import row_behind as row_behind
@@ -55,16 +56,6 @@ from .slices import step_capacity as step_capacity
 from .slices import unwatched as unwatched
 from .slices import using_checkpoints as using_checkpoints
 from .slices import watch as watch
-from .team import Team as Team
-from .team import barrier as barrier
-from .team import join_team as join_team
-from .team import release_helpers as release_helpers
-from .team import report_done as report_done
-from .team import size_of_step as size_of_step
-from .team import start_step as start_step
-from .team import wait_for_helpers as wait_for_helpers
-from .team import wait_for_step as wait_for_step
-from .team import wake_helpers as wake_helpers
 from .threads import available_cores as available_cores
 from .threads import finishing as finishing
 from .threads import resolve_n_jobs as resolve_n_jobs

@@ -98,8 +98,15 @@ def _read_and_change(operation: str) -> Any:
     return intrinsic(change)
 
 
-atomic_add = _read_and_change("add")  # both return the old value
-atomic_swap = _read_and_change("xchg")
+def _plain_add(words: Any, index: Any, value: Any) -> Any:
+    """In place of `atomic_add` when Numba does not compile."""
+    before = words[index]
+    words[index] += value
+    return before
+
+
+atomic_swap = _read_and_change("xchg")  # both return the old value
+atomic_add: Any = _plain_add if vars(config)["DISABLE_JIT"] else _read_and_change("add")
 
 
 @intrinsic
@@ -181,8 +188,8 @@ fetch: Any = _nothing if vars(config)["DISABLE_JIT"] else intrinsic(_fetch)
 
 @kernel(inlined=True)
 def are_scattered(rows, start, end):
-    """Whether rows[start:end], in ascending order, lie far apart."""
-    return end > start and rows[end - 1] - rows[start] > _FAR_APART * (end - start)
+    """Whether rows[start:end], in ascending or descending order, lie far apart."""
+    return end > start and abs(rows[end - 1] - rows[start]) > _FAR_APART * (end - start)
 
 
 @kernel(inlined=True)

@@ -83,7 +83,7 @@ class GradientBoosted(Estimator):
         return lambda number: draws.subsample(number, size)
 
     def _row_draws(self, data: GradientData, seed: int) -> RowDraws:
-        return RowDraws(data, seed)
+        return RowDraws(data, seed, n_threads=self._threads())
 
     def _run(
         self,

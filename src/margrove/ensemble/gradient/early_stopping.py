@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import finite_array, numbers_of, require_memory
+from margrove._runtime import finite_array, numbers_of, region, require_memory
 from margrove.ensemble.gradient.losses import GradientLoss
-from margrove.grove.serve import Kind, PackedTree, leaves_of_rows
+from margrove.grove.serve import Kind, PackedTree, add_round, is_flat, leaves_of_rows
 
 __all__ = ["ClassicMonitor", "HeldOut", "Monitor", "SoFar", "add_trees"]
 
 _ROWS_AT_ONCE = 4096
+_CELLS_FOR_THREADS = 1 << 16
+_ROWS_OF_A_TILE = 8192
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,19 @@ class SoFar:
         """Whether all rows have the same scores."""
         return not self.rounds and self.before is None
 
-    def raw_of(self, X: Any, kind: Kind) -> np.ndarray:
+    def raw_of(self, X: Any, kind: Kind, *, n_threads: int = 1) -> np.ndarray:
         """Raw scores of rows, float64 (n_scores, n)."""
         require_memory(
             8.0 * len(self.start) * X.shape[0],
             "The scores of all classes",
             "Use fewer classes, or fewer rows.",
         )
-        raw = np.repeat(self.start[:, None] * self.scale, X.shape[0], axis=1)
+        raw = np.empty((len(self.start), X.shape[0]))
+        if self.is_constant:
+            n_tiles = -(-X.shape[0] // _ROWS_OF_A_TILE)
+            _fill_rows(n_tiles, n_threads, self.start * self.scale / self.scale, raw)
+            return raw
+        raw[:] = self.start[:, None] * self.scale
         if self.before is not None:
             raw += self.before(X)
         for tree in (tree for trees in self.rounds for tree in trees):
@@ -86,10 +93,11 @@ class Monitor:
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         scores: Sequence[float] = (),
+        n_threads: int = 1,
     ) -> None:
         self._kind, self._held_out, self._raw = kind, held_out, raw
         self._score, self._n_iter_no_change, self._tol = score, n_iter_no_change, tol
-        self.scores = list(scores)
+        self.scores, self._n_threads = list(scores), n_threads
 
     def state(self) -> dict[str, Any]:
         """The raw scores of the validation rows and the scores, after a round."""
@@ -120,19 +128,28 @@ class Monitor:
         `raw` are the raw scores of the training set, `loss` is the loss of the round.
         """
         if self._held_out is not None:
-            for score, tree in enumerate(trees):
-                add_trees([tree], self._held_out.X, self._kind, self._raw[score])
+            self._add_values(trees, self._held_out.X)
             self.scores.append(self._score_of(self._raw, loss))
         elif training_loss is not None:
             self.scores.append(-training_loss)
         else:
             self.scores.append(self._score_of(raw, loss))
 
+    def _add_values(self, trees: list[PackedTree], X: Any) -> None:
+        """Add the values of the trees of a round to the scores of the validation rows."""
+        if trees and is_flat(X):
+            n_threads = self._n_threads if X.size >= _CELLS_FOR_THREADS else 1
+            add_round(trees, X, self._kind.n_categories, self._raw, n_threads=n_threads)
+            return
+        for score, tree in enumerate(trees):
+            add_trees([tree], X, self._kind, self._raw[score])
+
     def _score_of(self, raw: np.ndarray, loss: GradientLoss) -> float:
         if self._score is not None:
             return float(self._score(raw))
         assert self._held_out is not None
-        return -loss.value(self._held_out.y, raw, self._held_out.weight)
+        rows = self._held_out
+        return -loss.value(rows.y, raw, rows.weight, n_threads=self._n_threads)
 
     @property
     def says_stop(self) -> bool:
@@ -167,3 +184,10 @@ def add_trees(trees: list[PackedTree], X: Any, kind: Kind, raw: np.ndarray) -> N
         for tree in trees:
             leaves_of_rows(tree, rows, kind, leaves, has_nan=has_nan)
             raw[begin : begin + len(rows)] += tree.nodes.view(np.float64)[2 * leaves]
+
+
+@region(bare=True)
+def _fill_rows(tile, start, raw):
+    for k in range(len(raw)):
+        for i in range(tile * _ROWS_OF_A_TILE, min((tile + 1) * _ROWS_OF_A_TILE, raw.shape[1])):
+            raw[k, i] = start[k]

@@ -237,8 +237,10 @@ class HistBoosting(GradientBoosted):
                 )
             validation = self._row_draws(given, seed).held_out(size)
             train = np.setdiff1d(np.arange(n), validation, assume_unique=True)
-        held_out = given.of_rows(np.asarray(validation))
-        return given.of_rows(np.asarray(train)), HeldOut(held_out.X, held_out.y, held_out.weight)
+        n_threads = self._threads()
+        held_out = given.of_rows(np.asarray(validation), n_threads=n_threads)
+        rows = given.of_rows(np.asarray(train), n_threads=n_threads)
+        return rows, HeldOut(held_out.X, held_out.y, held_out.weight)
 
     # -- training --
 
@@ -267,7 +269,7 @@ class HistBoosting(GradientBoosted):
             bins,
             table,
             rows,
-            so_far.raw_of(given.X, kind),
+            so_far.raw_of(given.X, kind, n_threads=n_threads),
             loss,
             settings,
             self.max_iter - len(so_far.rounds),
@@ -364,6 +366,7 @@ class HistBoosting(GradientBoosted):
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             scores=so_far.scores,
+            n_threads=self._threads(),
         )
 
     def _scorer(

@@ -18,11 +18,14 @@ from margrove._data import (
     check_training_labels,
     check_weights,
     moderate,
+    read_only,
     scramble,
 )
+from margrove._runtime import kernel, region
 from margrove.ensemble.bagging import with_nan_as_number
 from margrove.ensemble.bootstrap import stream
 from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.grove.serve import is_flat
 from margrove.grove.table import TreeTable, power_of_two_near, samples_of, which_count
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
     "with_values",
 ]
 
+_ROWS_OF_A_TILE, _CELLS_OF_A_TILE = 1024, 1 << 16
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HELD_OUT, _SUBSAMPLE = 7, 8  # purposes of draws
 _MOST_SAMPLES = 2**31 - 1
@@ -111,10 +115,10 @@ class GradientData:
     def training_rows(self) -> TrainingRows:
         return TrainingRows(self.y, self.weight, self.copies)
 
-    def of_rows(self, rows: np.ndarray) -> GradientData:
+    def of_rows(self, rows: np.ndarray, *, n_threads: int = 1) -> GradientData:
         return replace(
             self,
-            table=self.table.of_rows(rows),
+            table=_gathered(self.table, rows, n_threads),
             y=self.y[rows],
             weight=None if self.weight is None else self.weight[rows],
             copies=None if self.copies is None else self.copies[rows],
@@ -207,16 +211,21 @@ def _data(
 class RowDraws:
     """Random draws of the rows of a training set."""
 
-    def __init__(self, data: GradientData, seed: int) -> None:
-        content = with_nan_as_number(_finite(data.X))
+    def __init__(self, data: GradientData, seed: int, *, n_threads: int = 1) -> None:
+        content = data.X
+        if not is_flat(content) or _has_odd_cells(content, n_threads):
+            content = with_nan_as_number(_finite(content))
         form = canonical_form(content, data.y, np.ones(data.n_rows))
         self._number(data, form.group_of, seed)
 
     def _number(self, data: GradientData, group_of: np.ndarray, seed: int) -> None:
         """Number the rows in canonical order; group_of int64 (n,) is equal for equal rows."""
         places = np.empty(data.n_rows, np.uint64)
-        weight = np.zeros(data.n_rows) if data.weight is None else data.weight
-        places[np.lexsort((weight, group_of))] = np.arange(1, data.n_rows + 1)
+        if data.weight is None:
+            _number_by_group(read_only(group_of), places)
+        else:
+            order = np.lexsort((data.weight, group_of))
+            places[order] = np.arange(1, data.n_rows + 1)
         self._places, self._seed, self._y = places, seed, data.y
         self._classes = data.classes
 
@@ -226,8 +235,8 @@ class RowDraws:
 
     def subsample(self, number: int, size: int) -> np.ndarray:
         """`size` rows for round `number`, int32, ascending."""
-        keys = self._keys(number, _SUBSAMPLE)
-        return np.sort(np.argpartition(keys, size - 1)[:size]).astype(np.int32)
+        keys = self._keys(number, _SUBSAMPLE)  # all different
+        return np.flatnonzero(keys <= _smallest(keys, size)).astype(np.int32)
 
     def held_out(self, size: int) -> np.ndarray:
         """At most `size` validation rows, ascending.
@@ -235,21 +244,77 @@ class RowDraws:
         They are stratified by class, and at least one row of each class remains for training, if
         there are more rows than classes.
         """
-        order = np.argsort(self._keys(0, _HELD_OUT))
+        keys = self._keys(0, _HELD_OUT)  # all different
         if self._classes is None or len(self._y) <= len(self._classes):
-            return np.sort(order[:size])
-        counts = np.bincount(self._y.astype(np.int64), minlength=len(self._classes))
+            return np.flatnonzero(keys <= _smallest(keys, size))
+        codes = self._y.astype(np.int64)
+        counts = np.bincount(codes, minlength=len(self._classes))
         shares = counts * size / len(self._y)
         wanted = np.floor(shares).astype(np.int64)
         more = np.argsort(wanted - shares, kind="stable")[: size - wanted.sum()]
         wanted[more] += 1
         wanted = np.minimum(wanted, np.maximum(counts - 1, 0))  # one row remains for training
-        codes = self._y[order].astype(np.int64)
-        by_class = np.argsort(codes, kind="stable")
-        rank = np.empty(len(order), np.int64)
-        begins = np.cumsum(counts) - counts
-        rank[by_class] = np.arange(len(order)) - np.repeat(begins, counts)
-        return np.sort(order[rank < wanted[codes]])
+        is_held_out = np.zeros(len(keys), np.bool_)
+        for code in np.flatnonzero(wanted):
+            of_class = np.flatnonzero(codes == code)
+            own = keys[of_class]
+            is_held_out[of_class] = own <= _smallest(own, int(wanted[code]))
+        return np.flatnonzero(is_held_out)
+
+
+def _smallest(keys: np.ndarray, number: int) -> Any:
+    """The largest of the `number` smallest keys."""
+    return np.partition(keys, number - 1)[number - 1]
+
+
+@kernel
+def _number_by_group(group_of, places):
+    """Number the rows from 1 on in the order of their groups, and within a group in their own."""
+    n = len(group_of)
+    next_of = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        next_of[group_of[i] + 1] += 1
+    for group in range(n):
+        next_of[group + 1] += next_of[group]
+    for i in range(n):
+        next_of[group_of[i]] += 1
+        places[i] = next_of[group_of[i]]
+
+
+@region(bare=True)
+def _look_for_odd(tile, cells, is_odd):
+    """Write whether a tile of cells has NaN or infinity."""
+    own = cells[tile * _CELLS_OF_A_TILE : (tile + 1) * _CELLS_OF_A_TILE]
+    odd = np.int64(0)
+    for i in range(len(own)):
+        odd |= np.int64(own[i] - own[i] != 0.0)
+    is_odd[tile] = odd
+
+
+def _has_odd_cells(X: np.ndarray, n_threads: int) -> bool:
+    """Whether a dense table has NaN or infinity."""
+    n_tiles = -(-X.size // _CELLS_OF_A_TILE)
+    is_odd = np.zeros(n_tiles, np.int64)
+    _look_for_odd(n_tiles, n_threads, read_only(X.reshape(-1)), is_odd)
+    return bool(is_odd.any())
+
+
+def _gathered(table: TreeTable, rows: np.ndarray, n_threads: int) -> TreeTable:
+    """The table of some rows; those of a dense table are copied by several threads."""
+    if not is_flat(table.X):
+        return table.of_rows(rows)
+    chosen = np.empty((len(rows), table.X.shape[1]))
+    n_tiles = -(-len(rows) // _ROWS_OF_A_TILE)
+    _copy_rows(n_tiles, n_threads, read_only(table.X), np.asarray(rows, np.int64), chosen)
+    return TreeTable(chosen, table.feature_names, table.categories)
+
+
+@region(bare=True)
+def _copy_rows(tile, X, rows, chosen):
+    for p in range(tile * _ROWS_OF_A_TILE, min((tile + 1) * _ROWS_OF_A_TILE, len(rows))):
+        row = np.uint64(rows[p])
+        for j in range(X.shape[1]):
+            chosen[p, j] = X[row, np.uint64(j)]
 
 
 def _finite(X: Any) -> Any:

@@ -9,20 +9,34 @@ import scipy.sparse as sp
 
 from margrove._data import read_only
 from margrove._runtime import run_tiles
-from margrove.grove.serve.boosted_walk import features_of, join_trees, new_walks, walk
-from margrove.grove.serve.leaf_bits import BLOCK, LeafBits, leaf_bits_of, look_up, new_buffers
+from margrove.grove.serve.boosted_walk import (
+    features_of,
+    join_trees,
+    new_walks,
+    walk,
+    walk_tile,
+)
+from margrove.grove.serve.leaf_bits import (
+    BLOCK,
+    LeafBits,
+    leaf_bits_of,
+    look_up,
+    look_up_tile,
+    new_buffers,
+)
 from margrove.grove.serve.packed_trees import PackedTree
 from margrove.grove.serve.tree_sums import dense_rows
 
-__all__ = ["TreeScores"]
+__all__ = ["TreeScores", "add_round", "is_flat"]
 
 # Measured: one walk of a row through a tree takes as long as
 _SPLITS_OF_A_WALK = 4  # comparing a vector of rows with so many splits
 _COLUMNS_OF_A_WALK = 4  # turning so many cells into codes
 _ROWS_FOR_TABLES = 512  # tables are not made for fewer rows, only used if they exist
 _WORK_OF_A_TILE = 1e9  # rows times nodes, about 50 milliseconds
-_WORK_FOR_THREADS = 1e8  # rows times nodes; with less, one thread is faster
+_WORK_FOR_THREADS = 5e6  # rows times nodes; with less, one thread is faster
 _MOST_BLOCKS = 8  # of a tile
+_ROWS_OF_A_WALK = 1024  # of a tile
 _MOST_CELLS = 1 << 22  # of sparse rows that are made dense at once
 
 
@@ -133,6 +147,13 @@ class TreeScores:
         if sp.issparse(X):
             size = max(1, min(size, _MOST_CELLS // X.shape[1]))
         bits = self._bits_for(min(n, size), last - first, n_nodes)
+        if is_flat(X):
+            n_tiles, cells = -(-n // size), read_only(X.reshape(-1))
+            if bits is None:
+                walk_tile(n_tiles, n_threads, size, cells, joined, first, last, raw, found)
+            else:
+                look_up_tile(n_tiles, n_threads, size, cells, joined, bits, first, last, raw, found)
+            return
 
         def visit(tile: int) -> None:
             begin = tile * size
@@ -152,3 +173,24 @@ class TreeScores:
         if self._bits is None and n_rows >= _ROWS_FOR_TABLES:
             self._bits = leaf_bits_of(self._joined)
         return self._bits
+
+
+def add_round(
+    trees: list[PackedTree],
+    X: Any,
+    n_categories: np.ndarray,
+    raw: np.ndarray,
+    *,
+    n_threads: int = 1,
+) -> None:
+    """raw[k, i] += the value of tree k for row i, of dense rows that lie in one piece of memory."""
+    joined = join_trees(trees, n_categories)
+    nothing = np.empty((0, 0), np.int32)
+    n_tiles = -(-len(X) // _ROWS_OF_A_WALK)
+    walk_tile(n_tiles, n_threads, _ROWS_OF_A_WALK, read_only(X.reshape(-1)), joined, 0, len(trees),
+              raw, nothing)  # fmt: skip
+
+
+def is_flat(X: Any) -> bool:
+    """Whether regions can read a table: dense float64 in one piece of memory."""
+    return isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous

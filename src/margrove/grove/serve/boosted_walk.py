@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.grove.grow.search import SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
 
-__all__ = ["JoinedTrees", "features_of", "have_sets", "join_trees", "new_walks", "starts_of",
-           "walk"]  # fmt: skip
+__all__ = ["WALKS_AT_ONCE", "JoinedTrees", "features_of", "have_sets", "join_trees", "new_walks",
+           "starts_of", "walk", "walk_tile"]  # fmt: skip
 
-_WALKS_AT_ONCE = 8
+WALKS_AT_ONCE = 8
 _LOW_WORD = np.int64(0xFFFFFFFF)
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _ONE = np.uint32(1)
@@ -118,7 +118,7 @@ def _look_sound(trees: list[PackedTree], n_categories: np.ndarray) -> bool:
 
 def new_walks() -> np.ndarray:
     """A buffer for `walk`: where the rows begin, and the nodes they have reached."""
-    return np.empty((2, _WALKS_AT_ONCE), np.int64)
+    return np.empty((2, WALKS_AT_ONCE), np.int64)
 
 
 @kernel(bare=True)
@@ -139,9 +139,9 @@ def walk(cells, joined, first, last, origin, walks, raw, found, begin):
     n_walks = len(cells) // n_features * (last - first)
     row, tree = 0, first  # of the next walk
     done_row, done_tree = 0, first
-    for start in range(0, n_walks, _WALKS_AT_ONCE):
-        count = min(_WALKS_AT_ONCE, n_walks - start)
-        for k in range(_WALKS_AT_ONCE):  # at the end, some repeat the last walk
+    for start in range(0, n_walks, WALKS_AT_ONCE):
+        count = min(WALKS_AT_ONCE, n_walks - start)
+        for k in range(WALKS_AT_ONCE):  # at the end, some repeat the last walk
             walks[0, k], walks[1, k] = row * n_features, joined.roots[tree]
             if k < count - 1:
                 row, tree = _next_walk(row, tree, first, last)
@@ -156,6 +156,15 @@ def walk(cells, joined, first, last, origin, walks, raw, found, begin):
             done_row, done_tree = _next_walk(done_row, done_tree, first, last)
 
 
+@region
+def walk_tile(tile, size, cells, joined, first, last, raw, found):
+    """`walk` for `size` of all rows."""
+    d, begin = len(joined.n_categories), tile * size
+    own = cells[begin * d : min((begin + size) * d, len(cells))]
+    walks = np.empty((2, WALKS_AT_ONCE), np.int64)
+    walk(own, joined, first, last, first, walks, raw, found, begin)
+
+
 @kernel(inner=True)
 def _next_walk(row, tree, first, last):
     return (row, tree + 1) if tree + 1 < last else (row + 1, first)
@@ -166,7 +175,7 @@ def _go_to_leaves(cells, joined, walks):
     is_walking = np.int64(1)
     while is_walking:
         is_walking = np.int64(0)
-        for k in range(_WALKS_AT_ONCE):  # a constant, so that the compiler unrolls the loop
+        for k in range(WALKS_AT_ONCE):  # a constant, so that the compiler unrolls the loop
             node = walks[1, k]
             link = joined.links[np.uint64(2 * node + 1)]
             left = link & _LOW_WORD

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.grove.serve.boosted_walk import (
+    WALKS_AT_ONCE,
     JoinedTrees,
     features_of,
     have_sets,
@@ -31,7 +32,15 @@ from margrove.grove.serve.boosted_walk import (
 )
 from margrove.grove.serve.packed_trees import MISSING_AT
 
-__all__ = ["BLOCK", "BlockBuffers", "LeafBits", "leaf_bits_of", "look_up", "new_buffers"]
+__all__ = [
+    "BLOCK",
+    "BlockBuffers",
+    "LeafBits",
+    "leaf_bits_of",
+    "look_up",
+    "look_up_tile",
+    "new_buffers",
+]
 
 BLOCK = 1024  # rows whose codes stay in the cache
 _MOST_LEAVES = 512  # walks are faster for larger trees
@@ -161,6 +170,22 @@ def look_up(cells, joined, tables, first, last, buffers, raw, found, begin):
             else:
                 for i in range(count):
                     found[at + i, tree - first] = tables.leaves[buffers.places[i]]
+
+
+@region
+def look_up_tile(tile, size, cells, joined, tables, first, last, raw, found):
+    """`look_up` for `size` of all rows."""
+    d, begin = len(joined.n_categories), tile * size
+    own = cells[begin * d : min((begin + size) * d, len(cells))]
+    buffers = BlockBuffers(
+        np.empty(len(tables.columns.feature) * BLOCK, np.uint8),
+        np.empty(BLOCK),
+        np.empty(BLOCK, np.int64),
+        np.empty(BLOCK, np.uint32),
+        np.empty(BLOCK, np.uint32),
+        np.empty((2, WALKS_AT_ONCE), np.int64),
+    )
+    look_up(own, joined, tables, first, last, buffers, raw, found, begin)
 
 
 @kernel(inner=True)

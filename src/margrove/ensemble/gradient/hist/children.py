@@ -21,6 +21,7 @@ from margrove.ensemble.gradient.hist.split_search import (
 
 __all__ = [
     "allow_features_of_children",
+    "are_searched",
     "join_children",
     "place_of_next",
     "search_children",
@@ -59,6 +60,15 @@ def take_next(rules, tree):
 
 
 @kernel(inner=True)
+def are_searched(rules, tree, node):
+    """Whether splits of the children are searched, once the node is split."""
+    parent, state = tree.nodes[node], tree.state[0]
+    may_go_on = state.n_leaves + 1 < rules.max_leaves and parent.depth + 1 < rules.max_depth
+    largest = max(parent.left_count, parent.count - parent.left_count)
+    return may_go_on and largest >= 2 * rules.min_samples
+
+
+@kernel(inner=True)
 def write_children(rules, tree, node, middle):
     """Write the children of a node; `state.small` and `state.large` are the children that are
     searched, or -1."""
@@ -66,8 +76,8 @@ def write_children(rules, tree, node, middle):
     first = state.n_nodes
     parent.left = first
     state.n_nodes += 2
+    is_searched = are_searched(rules, tree, node)
     state.n_leaves += 1
-    may_go_on = state.n_leaves < rules.max_leaves and parent.depth + 1 < rules.max_depth
     for side in range(2):
         child, is_left = nodes[first + side], side == 0
         child.start = parent.start if is_left else middle
@@ -83,8 +93,7 @@ def write_children(rules, tree, node, middle):
     for k in range(tree.open_sets.shape[1]):
         is_open = tree.open_sets[node, k] and rules.sets[k, parent.place]
         tree.open_sets[first, k] = tree.open_sets[first + 1, k] = is_open
-    largest = max(nodes.count[first], nodes.count[first + 1])
-    if not may_go_on or largest < 2 * rules.min_samples:
+    if not is_searched:
         tree.free[state.n_free] = parent.slot
         state.n_free += 1
         state.small = state.large = -1
@@ -172,26 +181,27 @@ def _scrambled(key):
 
 
 @kernel(inner=True)
-def search_children(rank, table, rules, tree, space, first, last):
-    """Find the best splits of both children by the features at the places first .. last - 1."""
+def search_children(group, table, rules, tree, space, first, last):
+    """Find the best splits of both children by a group of features, at the places first ..
+    last - 1."""
     for k in range(2):
         node = tree.state[0].small if k == 0 else tree.state[0].large
-        space.best.place[rank, k] = -1
+        space.best.place[group, k] = -1
         if node < 0 or tree.nodes.count[node] < 2 * rules.min_samples:
             continue
         if tree.nodes.depth[node] >= rules.max_depth:
             continue
         search_features(table, rules, tree.units, tree.nodes[node],
                         space.sums[tree.nodes.slot[node]], first, last, space.allowed[k],
-                        space.scratch[rank], space.order[rank], space.best[rank, k])  # fmt: skip
+                        space.scratch[group], space.order[group], space.best[group, k])  # fmt: skip
 
 
 @kernel(inner=True)
 def join_children(table, rules, tree, space):
-    """Take the best splits of all threads; children with a split are added to the frontier."""
+    """Take the best splits of all groups of features; children with a split join the frontier."""
     state = tree.state[0]
-    for rank in range(1, state.n_searchers):
-        _take_better(table, space, rank)
+    for group in range(1, state.n_searchers):
+        _take_better(table, space, group)
     for k in range(1, -1, -1):  # the small child last: it may be split first
         node = state.small if k == 0 else state.large
         if node >= 0:
@@ -199,10 +209,10 @@ def join_children(table, rules, tree, space):
 
 
 @kernel(inner=True)
-def _take_better(table, space, rank):
-    """Replace the best splits of the first thread if those of another thread are better."""
+def _take_better(table, space, group):
+    """Replace the best splits of the first group if those of another group are better."""
     for k in range(2):
-        best, other = space.best[0, k], space.best[rank, k]
+        best, other = space.best[0, k], space.best[group, k]
         if other.place < 0:
             continue
         is_even = (

@@ -19,7 +19,9 @@ __all__ = [
     "bin_categories",
     "bin_numbers",
     "code_column",
+    "code_numbers",
     "code_sparse_column",
+    "without_most_frequent",
 ]
 
 _MANY_ROWS = 1 << 17  # columns with more rows are not sorted, see `bin_refinement`
@@ -48,9 +50,22 @@ def code_column(
     values: np.ndarray, n_categories: int, max_bins: int, weight: np.ndarray | None
 ) -> CodedColumn:
     """Code a column: values float64 (n,), where NaN is missing; n_categories is 0 for numbers."""
-    if len(values) > _MANY_ROWS and not n_categories and not are_few_integers(values):
+    return without_most_frequent(*code_numbers(values, n_categories, max_bins, weight))
+
+
+def code_numbers(
+    values: np.ndarray,
+    n_categories: int,
+    max_bins: int,
+    weight: np.ndarray | None,
+    *,
+    may_be_whole: bool = True,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """(codes, lows, highs, codes of categories) of a column, see `CodedColumn`."""
+    is_large = len(values) > _MANY_ROWS and not n_categories
+    if is_large and not (may_be_whole and are_few_integers(values)):
         codes, lows, highs = _refined_numbers(values, max_bins, weight)
-        return _omit_most_frequent(codes, lows, highs, None)
+        return codes, lows, highs, None
     codes, distinct, _ = binning.code_column(values)
     if n_categories:
         codes, numbers, of_categories = bin_categories(
@@ -60,10 +75,10 @@ def code_column(
     else:
         of_categories = None
         codes, lows, highs = bin_numbers(codes, distinct, max_bins, weight)
-    return _omit_most_frequent(codes, lows, highs, of_categories)
+    return codes, lows, highs, of_categories
 
 
-def _omit_most_frequent(
+def without_most_frequent(
     codes: np.ndarray, lows: np.ndarray, highs: np.ndarray, of_categories: np.ndarray | None
 ) -> CodedColumn:
     """The coded column, without the most frequent code if other codes are rare."""

@@ -2,14 +2,15 @@
 
 The histogram of the smaller of two children is counted; that of the other is the difference to
 their parent. The histogram of a small node consists of packed words, see `packed_words`.
+
+Several workers may count the rows of a node; each has a histogram of its own.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import are_scattered, barrier, fetch, kernel, row_ahead
-from margrove.ensemble.gradient.hist.nodes import share_of
+from margrove._runtime import are_scattered, fetch, kernel, row_ahead
 from margrove.ensemble.gradient.hist.packed_words import (
     SAMPLES_OF_A_WORD,
     packed_word,
@@ -18,26 +19,110 @@ from margrove.ensemble.gradient.hist.packed_words import (
 )
 from margrove.ensemble.gradient.hist.tables import COLUMNS_OF_A_BLOCK
 
-__all__ = ["clear", "count_entries", "count_small", "fill_omitted", "subtract"]
+__all__ = [
+    "begin_count",
+    "clear",
+    "count_entries",
+    "count_rows",
+    "end_count",
+    "fill_omitted",
+    "join_counts",
+    "subtract",
+]
+
+
+# The words of a worker in `Workspace.fill`: how many samples its packed words may have, and whether
+# it has counted rows.
+_SAMPLES, _HAS_ROWS = 0, 1
 
 
 @kernel(inner=True)
-def count_small(team, rank, size, table, source, tree, space, first, last):
-    """The histogram of the small child, or of the root, for the features of a thread."""
-    node = tree.nodes[tree.state[0].small]
-    sums, start, end = space.sums[node.slot], node.start, node.end
-    if node.is_packed == 1:
-        clear(sums[0], table.first[first], table.first[last])
-        _count_words(table, source.packed, tree.rows, start, end, first, last, sums[0])
-    elif size == 1:
-        _count(table, source, tree, start, end, space.words[rank], sums)
-    else:
-        begin = start + share_of(end - start, rank, size)
-        stop = start + share_of(end - start, rank + 1, size)
-        _count(table, source, tree, begin, stop, space.words[rank], space.partial[rank])
-        barrier(team, size)
-        _add_partial(space.partial, size, table.first[first], table.first[last], sums)
-    fill_omitted(table, first, last, sums, node)
+def begin_count(worker, table, space, slot, in_words):
+    """Prepare a worker. The first one counts in the histogram of the node, others in their own."""
+    fill = space.fill[worker]
+    fill[_SAMPLES] = fill[_HAS_ROWS] = 0
+    if worker == 0:
+        for k in range(1 if in_words else 3):
+            clear(space.sums[slot, k], 0, table.first[len(table.features)])
+
+
+@kernel(inner=True)
+def count_rows(worker, table, source, tree, rows, start, end, space, slot, in_words):
+    """Add rows[start:end] to the histogram of a worker."""
+    if start >= end:
+        return
+    if space.fill[worker, _HAS_ROWS] == 0:
+        space.fill[worker, _HAS_ROWS] = 1
+        _clear_own(worker, table, space, in_words)
+    if in_words:
+        words = space.sums[slot, 0] if worker == 0 else space.words[worker]
+        _count_words(table, source.packed, rows, start, end, words)
+        return
+    sums = space.sums[slot] if worker == 0 else space.partial[worker - 1]
+    if tree.state[0].is_wide == 1:
+        _count_widely(table, source, rows, start, end, sums)
+        return
+    words, copies = space.words[worker], tree.state[0].copies
+    while start < end:
+        free = (SAMPLES_OF_A_WORD - space.fill[worker, _SAMPLES]) // copies
+        if free == 0:
+            _move_words(worker, table, space, sums)
+            continue
+        stop = min(start + free, end)
+        _count_words(table, source.packed, rows, start, stop, words)
+        space.fill[worker, _SAMPLES] += (stop - start) * copies
+        start = stop
+
+
+@kernel(inner=True)
+def _clear_own(worker, table, space, in_words):
+    cells = table.first[len(table.features)]
+    clear(space.words[worker], 0, cells)
+    if worker > 0 and not in_words:
+        for k in range(3):
+            clear(space.partial[worker - 1, k], 0, cells)
+
+
+@kernel(inner=True)
+def _move_words(worker, table, space, sums):
+    """Add the packed words of a worker to its sums, and clear them."""
+    words = space.words[worker]
+    for cell in range(table.first[len(table.features)]):
+        g, h, count = unpacked(words[cell])
+        sums[0, cell] += g
+        sums[1, cell] += h
+        sums[2, cell] += count
+        words[cell] = 0
+    space.fill[worker, _SAMPLES] = 0
+
+
+@kernel(inner=True)
+def end_count(worker, table, space, slot):
+    """All rows of a worker have been counted."""
+    if space.fill[worker, _SAMPLES] > 0:
+        sums = space.sums[slot] if worker == 0 else space.partial[worker - 1]
+        _move_words(worker, table, space, sums)
+
+
+@kernel(inner=True)
+def join_counts(n_workers, space, slot, in_words, low, high):
+    """Add the histograms of the other workers to that of the first, in the cells low .. high - 1.
+
+    Sums are integers, so it does not matter who has counted which rows.
+    """
+    sums = space.sums[slot]
+    for worker in range(1, n_workers):
+        if space.fill[worker, _HAS_ROWS] == 0:
+            continue
+        if in_words:
+            words = space.words[worker]
+            for cell in range(low, high):
+                sums[0, cell] += words[cell]
+            continue
+        for k in range(3):
+            others = space.partial[worker - 1, k]
+            for cell in range(low, high):
+                sums[k, cell] += others[cell]
 
 
 @kernel(inner=True)
@@ -48,47 +133,22 @@ def clear(words, low, high):
 
 
 @kernel(inner=True)
-def _count(table, source, tree, start, end, words, sums):
-    """The histogram of some rows, for all features."""
-    d = np.int64(len(table.features))
-    for k in range(3):
-        clear(sums[k], 0, table.first[d])
-    if tree.state[0].is_wide == 1:
-        _count_widely(table, source, tree.rows, start, end, sums)
-        return
-    step = SAMPLES_OF_A_WORD // tree.state[0].copies
-    for begin in range(start, end, step):
-        clear(words, 0, table.first[d])
-        _count_words(table, source.packed, tree.rows, begin, min(begin + step, end), np.int64(0), d,
-                     words)  # fmt: skip
-        for cell in range(table.first[d]):
-            g, h, count = unpacked(words[cell])
-            sums[0, cell] += g
-            sums[1, cell] += h
-            sums[2, cell] += count
-
-
-@kernel(inner=True)
-def _count_words(table, packed, rows, start, end, first, last, words):
-    """Add packed words of some rows, for the features at the places first .. last - 1."""
-    n_places = table.places_at[-1]  # of features that are stored as bytes
-    if first < min(last, n_places):
-        begin = table.columns[first]
-        stop = table.columns[min(last, n_places) - 1] + 1
-        _count_bytes(table, packed, rows, start, end, begin, stop, words)
-    if last > n_places:
-        low, high = table.first[max(first, n_places)], table.first[last]
+def _count_words(table, packed, rows, start, end, words):
+    """Add packed words of some rows."""
+    _count_bytes(table, packed, rows, start, end, words)
+    if len(table.list_starts) > 1:
+        low, high = np.int64(0), table.first[len(table.features)]
         count_entries(table, packed, rows, start, end, low, high, words)
 
 
 @kernel(inner=True)
-def _count_bytes(table, packed, rows, start, end, begin, stop, words):
+def _count_bytes(table, packed, rows, start, end, words):
     """The hottest loop: one addition for each row and column."""
     by_rows, is_scattered = table.by_rows, are_scattered(rows, start, end)
-    while begin < stop:
-        block = begin - begin % COLUMNS_OF_A_BLOCK
-        last = min(stop, block + COLUMNS_OF_A_BLOCK)
-        words_of_block = words[table.cells_at[block] :]
+    n_columns = len(table.cells_at)
+    for begin in range(0, n_columns, COLUMNS_OF_A_BLOCK):
+        last = min(n_columns, begin + COLUMNS_OF_A_BLOCK)
+        words_of_block = words[table.cells_at[begin] :]
         for p in range(start, end):
             if is_scattered:
                 ahead = np.uint64(row_ahead(rows, p, end))
@@ -98,7 +158,6 @@ def _count_bytes(table, packed, rows, start, end, begin, stop, words):
             word = packed[row]
             for k in range(begin, last):
                 words_of_block[np.uint64(by_rows[row, np.uint64(k)])] += word
-        begin = last
 
 
 @kernel(inner=True)
@@ -135,17 +194,6 @@ def _count_widely(table, source, rows, start, end, sums):
                 sums[0, cell] += g
                 sums[1, cell] += h
                 sums[2, cell] += times
-
-
-@kernel(inner=True)
-def _add_partial(partial, size, low, high, sums):
-    """The sum of the histograms of all threads."""
-    for k in range(3):
-        for cell in range(low, high):
-            sums[k, cell] = partial[0, k, cell]
-        for rank in range(1, size):
-            for cell in range(low, high):
-                sums[k, cell] += partial[rank, k, cell]
 
 
 @kernel(inner=True)

@@ -6,47 +6,108 @@ import math
 
 import numpy as np
 
-from margrove._runtime import barrier, fetch, kernel, row_ahead
-from margrove.ensemble.gradient.hist.nodes import LARGEST_VALUE, BoostedTree, share_of
+from margrove._runtime import atomic_add, fetch, kernel, region, row_ahead, share_tiles
+from margrove.ensemble.gradient.hist.nodes import (
+    LARGEST_VALUE,
+    LEAST_CHUNK,
+    BoostedTree,
+    share_of,
+    tiles_of_rows,
+)
 from margrove.ensemble.gradient.hist.partitioning import code_of, is_code_left
 
 __all__ = [
+    "add_leaves",
     "add_to_others",
     "add_up_leaf",
+    "add_up_leaves",
     "add_values",
-    "fill_leaves",
+    "list_leaves",
     "make_monotonic",
     "write_value",
+    "write_values",
 ]
 
 
 @kernel(inner=True)
-def fill_leaves(team, rank, size, source, rules, tree, space):
-    """A thread's share of computing leaf values and adding them to the scores."""
-    nodes, n, n_nodes = tree.nodes, len(tree.rows), tree.state[0].n_nodes
-    start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
-    sums = space.leaf_sums[rank]
-    for node in range(n_nodes):
-        sums[node, 0] = sums[node, 1] = 0
-        begin, stop = max(nodes.start[node], start), min(nodes.end[node], end)
-        if nodes.left[node] < 0 and begin < stop:
-            add_up_leaf(source, tree.rows, begin, stop, tree.scales, sums[node])
-    barrier(team, size)
-    if rank == 0:
-        for other in range(1, size):
-            for node in range(n_nodes):
-                sums[node, 0] += space.leaf_sums[other, node, 0]
-                sums[node, 1] += space.leaf_sums[other, node, 1]
-        for node in range(n_nodes):
-            if nodes.left[node] < 0:
-                write_value(rules, tree, node, sums[node])
-    barrier(team, size)
-    _add_to(tree, start, end, source.raw)
+def list_leaves(tree, space):
+    """Write the leaves in the order of their rows; returns their number."""
+    nodes, ends, stack = tree.nodes, space.ends, space.stack
+    n_ends, n_stack, node = np.int64(0), np.int64(0), np.int64(0)
+    while True:
+        left = nodes.left[node]
+        if left >= 0:
+            stack[n_stack] = left + 1
+            n_stack += 1
+            node = left
+            continue
+        ends[n_ends] = node
+        n_ends += 1
+        if n_stack == 0:
+            return n_ends
+        n_stack -= 1
+        node = stack[n_stack]
+
+
+@kernel(inner=True)
+def _first_leaf(tree, space, n_leaves, start):
+    """The place in `ends` of the leaf that has the row at `start`."""
+    low, high = np.int64(0), n_leaves - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if tree.nodes.start[space.ends[middle]] <= start:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel(inner=True)
+def add_up_leaves(tile, n_tiles, n_leaves, source, tree, space):
+    """Add the gradients and hessians of a tile of rows to the sums of their leaves."""
+    n = len(tree.rows)
+    start, end = share_of(n, tile, n_tiles), share_of(n, tile + 1, n_tiles)
+    for k in range(_first_leaf(tree, space, n_leaves, start), n_leaves):
+        node = space.ends[k]
+        begin, stop = max(tree.nodes.start[node], start), min(tree.nodes.end[node], end)
+        if begin >= stop:
+            break
+        g, h = _sums_of_rows(source, tree.rows, begin, stop, tree.scales)
+        atomic_add(space.leaf_sums, 2 * node, g)
+        atomic_add(space.leaf_sums, 2 * node + 1, h)
+
+
+@kernel(inner=True)
+def write_values(tile, n_tiles, n_leaves, rules, tree, space):
+    """Write the values of some of the leaves."""
+    for k in range(share_of(n_leaves, tile, n_tiles), share_of(n_leaves, tile + 1, n_tiles)):
+        node = space.ends[k]
+        write_value(rules, tree, node, space.leaf_sums[2 * node : 2 * node + 2])
+
+
+@kernel(inner=True)
+def add_leaves(tile, n_tiles, n_leaves, tree, space, raw):
+    """Add the values of the leaves to the scores of a tile of rows."""
+    n = len(tree.rows)
+    start, end = share_of(n, tile, n_tiles), share_of(n, tile + 1, n_tiles)
+    for k in range(_first_leaf(tree, space, n_leaves, start), n_leaves):
+        node = space.ends[k]
+        begin, stop = max(tree.nodes.start[node], start), min(tree.nodes.end[node], end)
+        if begin >= stop:
+            break
+        value = tree.nodes.value[node]
+        for p in range(begin, stop):
+            raw[np.uint64(tree.rows[p])] += value
 
 
 @kernel(inner=True)
 def add_up_leaf(source, rows, begin, stop, scales, sums):
     """Write sums int64 (2,) of gradients and hessians of rows[begin:stop], times scales (2,)."""
+    sums[0], sums[1] = _sums_of_rows(source, rows, begin, stop, scales)
+
+
+@kernel(inner=True)
+def _sums_of_rows(source, rows, begin, stop, scales):
     g, h = np.int64(0), np.int64(0)
     has_copies = len(source.copies) > 0
     for p in range(begin, stop):
@@ -57,7 +118,7 @@ def add_up_leaf(source, rows, begin, stop, scales, sums):
         times = source.copies[row] if has_copies else np.int64(1)
         g += times * np.int64(np.rint(source.gradient[row] * scales[0]))
         h += times * np.int64(np.rint(source.hessian[row] * scales[1]))
-    sums[0], sums[1] = g, h
+    return g, h
 
 
 @kernel(inner=True)
@@ -74,26 +135,19 @@ def write_value(rules, tree, node, sums):
     record.value = min(max(rules.rate * value, -LARGEST_VALUE), LARGEST_VALUE)
 
 
-@kernel(inner=True)
-def _add_to(tree, start, end, raw):
-    nodes = tree.nodes
-    for node in range(tree.state[0].n_nodes):
-        if nodes.left[node] < 0:
-            value = nodes.value[node]
-            for p in range(max(nodes.start[node], start), min(nodes.end[node], end)):
-                raw[np.uint64(tree.rows[p])] += value
-
-
 @kernel(bare=True)
-def add_values(tree, raw):
+def add_values(pool, n_threads, tree, space, raw):
     """raw[i] += the value of row i's leaf, for the rows that the tree was grown on."""
-    _add_to(tree, 0, len(tree.rows), raw)
+    n_leaves = list_leaves(tree, space)
+    n_tiles = tiles_of_rows(len(tree.rows), n_threads)
+    share_tiles(pool, n_tiles, n_threads, add_leaves, (n_tiles, n_leaves, tree, space, raw))
 
 
-@kernel(bare=True)
-def add_to_others(table, tree, rows, raw):
-    """raw[i] += the value of row i's leaf, for rows that the tree was not grown on."""
-    for p in range(len(rows)):
+@region(bare=True)
+def add_to_others(tile, table, tree, rows, raw):
+    """raw[i] += the value of row i's leaf, for a tile of the rows that the tree was not grown
+    on."""
+    for p in range(tile * LEAST_CHUNK, min((tile + 1) * LEAST_CHUNK, len(rows))):
         row = np.int64(rows[p])
         node = np.int64(0)
         while tree.nodes.left[node] >= 0:

@@ -14,13 +14,12 @@ from margrove.ensemble.gradient.hist.tables import GradientTable
 
 __all__ = [
     "ADDED",
-    "ALONE",
-    "ASSISTS",
     "BEST_FIRST",
+    "COST_OF_FEATURE",
     "GROWING",
     "GROWN",
     "LARGEST_VALUE",
-    "LEADS",
+    "LEAST_CHUNK",
     "LEVEL_BY_LEVEL",
     "NEW",
     "NODE",
@@ -35,6 +34,7 @@ __all__ = [
     "new_tree",
     "new_workspace",
     "share_of",
+    "tiles_of_rows",
 ]
 
 LARGEST_VALUE = 1e290  # limit of a leaf value, so that sums are finite
@@ -43,10 +43,14 @@ LARGEST_VALUE = 1e290  # limit of a leaf value, so that sums are finite
 NEW, GROWING, GROWN, ADDED, TOO_UNEVEN = range(5)
 # orders in which leaves are split
 BEST_FIRST, LEVEL_BY_LEVEL, SMALL_FIRST = range(3)
-# roles of a thread
-ALONE, LEADS, ASSISTS = range(3)
-
 _WORDS_OF_A_SET = 8  # of 32 bits, one for each code
+_CACHE_LINE = 16  # words: two cache lines, as processors fetch them in pairs
+
+LEAST_CHUNK = 2048  # rows that a worker takes at a time, at least
+_ROWS_OF_A_TILE, _TILES_OF_A_THREAD = 8192, 4
+# Features are searched in groups.
+COST_OF_FEATURE = 16  # in addition to its cells
+_CELLS_OF_A_GROUP, _MOST_GROUPS = 256, 128
 
 
 _SPLIT_FIELDS = [
@@ -86,16 +90,17 @@ STATE = record_type(
     [
         ("phase", np.int64),
         ("job", np.int64),  # the next step, see `trees`
-        ("step", np.int64),  # number of the last step that threads have shared
         ("n_nodes", np.int64),
         ("n_leaves", np.int64),
         ("n_frontier", np.int64),  # number of leaves for which a split was found
         ("n_free", np.int64),  # number of free slots
         ("node", np.int64),  # the node that is being split
-        ("middle", np.int64),  # where the rows of its right child begin
+        ("counted", np.int64),  # which of its children is counted: 0 or 1; -1 for none
+        ("n_workers", np.int64),  # number of workers that have counted it
+        ("chunk", np.int64),  # how many rows a worker took at a time
         ("small", np.int64),  # its children by the number of rows; -1 if they are not searched
         ("large", np.int64),
-        ("n_searchers", np.int64),  # number of threads that have shared the last search
+        ("n_searchers", np.int64),  # number of groups of features in the last search
         ("copies", np.int64),  # the largest number of samples that a row represents
         ("is_wide", np.int64),  # whether gradients are not packed into words
         ("is_uneven", np.int64),  # whether they differ too much in size to be packed
@@ -192,30 +197,41 @@ class BoostedTree(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Buffers for growing a tree; where the first axis is cores, it is the rank of a thread.
+    """Buffers for growing a tree.
 
     sums       int64 (slots, 3, cells)  histograms of g, h and samples
-    partial    int64 (cores, 3, cells)  histograms of some of the rows
-    words      int64 (cores, cells)  packed sums of some of the rows
-    scratch    float64 (cores, 4, 256), order int64 (cores, 256): for the search
-    best       SPLIT (cores, 2)  the best splits of two nodes
+    partial    int64 (workers - 1, 3, cells)  histograms of some of the rows
+    words      int64 (workers, cells)  packed sums of some of the rows
+    fill       int64 (workers, 16)  see `histograms`
+    counts     int64 (workers, 16), largest float64 (workers, 16): results about some of the rows
+    queue      int64 (16,)  the next chunk of rows that a worker takes
+    lefts      int64 (chunks + 1,)  rows of a node that go left, before each chunk of its rows
+    groups     int64 (groups + 1,)  the first place of each group of features
+    scratch    float64 (groups, 4, 256), order int64 (groups, 256): for the search
+    best       SPLIT (groups, 2)  the best splits of two nodes
     allowed    bool (2, d)  places by which two nodes may be split; shuffle int64 (d,)
-    counts     int64 (cores, 4)  results of a thread
-    largest    float64 (cores, 2)  largest gradient and hessian
-    leaf_sums  int64 (cores, nodes, 2)
+    ends       int64 (leaves,)  the leaves in the order of their rows
+    stack      int64 (leaves,)
+    leaf_sums  int64 (2 nodes,)  sums of gradients and hessians
     goes_left  uint8 (256,)  for each code of a feature
     """
 
     sums: np.ndarray
     partial: np.ndarray
     words: np.ndarray
+    fill: np.ndarray
+    counts: np.ndarray
+    largest: np.ndarray
+    queue: np.ndarray
+    lefts: np.ndarray
+    groups: np.ndarray
     scratch: np.ndarray
     order: np.ndarray
     best: np.recarray
     allowed: np.ndarray
     shuffle: np.ndarray
-    counts: np.ndarray
-    largest: np.ndarray
+    ends: np.ndarray
+    stack: np.ndarray
     leaf_sums: np.ndarray
     goes_left: np.ndarray
 
@@ -237,24 +253,52 @@ def new_tree(n_rows: int, max_leaves: int, n_slots: int, n_sets: int) -> Boosted
 
 def new_workspace(table: GradientTable, max_leaves: int, n_slots: int, n_cores: int) -> Workspace:
     cells, d = table.n_cells, len(table.features)
-    shared = n_cores if n_cores > 1 else 0
+    groups = _groups_of_features(table) if n_cores > 1 else np.array([0, d])
+    n_groups = len(groups) - 1
     return Workspace(
         sums=np.zeros((n_slots, 3, cells), np.int64),
-        partial=np.zeros((shared, 3, cells), np.int64),
+        partial=np.zeros((n_cores - 1, 3, cells), np.int64),
         words=np.zeros((n_cores, cells), np.int64),
-        scratch=np.zeros((n_cores, 4, 256)),
-        order=np.zeros((n_cores, 256), np.int64),
-        best=records((n_cores, 2), SPLIT),
+        fill=np.zeros((n_cores, _CACHE_LINE), np.int64),
+        counts=np.zeros((n_cores, _CACHE_LINE), np.int64),
+        largest=np.zeros((n_cores, _CACHE_LINE)),
+        queue=np.zeros(_CACHE_LINE, np.int64),
+        lefts=np.zeros(table.n_rows // LEAST_CHUNK + 2, np.int64),
+        groups=groups,
+        scratch=np.zeros((n_groups, 4, 256)),
+        order=np.zeros((n_groups, 256), np.int64),
+        best=records((n_groups, 2), SPLIT),
         allowed=np.ones((2, d), np.bool_),
         shuffle=np.zeros(d, np.int64),
-        counts=np.zeros((n_cores, 4), np.int64),
-        largest=np.zeros((n_cores, 2)),
-        leaf_sums=np.zeros((n_cores, 2 * max_leaves + 1, 2), np.int64),
+        ends=np.zeros(max_leaves + 1, np.int64),
+        stack=np.zeros(max_leaves + 1, np.int64),
+        leaf_sums=np.zeros(2 * (2 * max_leaves + 1), np.int64),
         goes_left=np.zeros(256, np.uint8),
     )
 
 
+def _groups_of_features(table: GradientTable) -> np.ndarray:
+    """int64 (groups + 1,): the first place of each group; searching a group takes about as long as
+    searching a feature of many codes."""
+    d = len(table.features)
+    costs = np.asarray(table.first) + COST_OF_FEATURE * np.arange(d + 1)
+    n_groups = max(1, min(int(costs[-1]) // _CELLS_OF_A_GROUP, _MOST_GROUPS))
+    wanted = costs[-1] * np.arange(1, n_groups) // n_groups
+    inner = np.searchsorted(costs, wanted)
+    return np.unique(np.concatenate([[0], inner, [d]])).astype(np.int64)
+
+
 @kernel(inner=True)
 def share_of(total, rank, size):
-    """Where the share of a thread begins."""
+    """Where the share of a worker begins."""
     return (total * rank) // size
+
+
+@kernel(inner=True)
+def tiles_of_rows(n_rows, n_threads):
+    """The number of tiles of a region over rows in which each row takes a nanosecond or so."""
+    if n_threads == 1:
+        return np.int64(1)
+    return max(
+        np.int64(1), min(np.int64(_TILES_OF_A_THREAD * n_threads), n_rows // _ROWS_OF_A_TILE)
+    )

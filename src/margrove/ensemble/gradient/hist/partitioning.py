@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import barrier, kernel
-from margrove.ensemble.gradient.hist.nodes import share_of
+from margrove._runtime import kernel
 
 __all__ = [
     "advance_to",
     "code_of",
     "is_code_left",
     "mark_codes",
+    "move_back",
     "partition_by_list",
     "partition_rows",
 ]
@@ -43,33 +43,23 @@ def is_code_left(node, code, n_codes):
 
 
 @kernel(inner=True)
-def partition_rows(team, rank, size, table, tree, space):
-    """Move rows that go left to the front; both sides keep their order. (In the buffer, rows that
-    go right are written backwards.)"""
-    state = tree.state[0]
-    node = tree.nodes[state.node]
-    begin, length, place = node.start, node.end - node.start, node.place
-    start, end = begin + share_of(length, rank, size), begin + share_of(length, rank + 1, size)
+def partition_rows(table, place, goes_left, rows, spare, start, end):
+    """Write rows[start:end] that go left to the front of the buffer, and others to the end, in
+    reverse order; returns how many go left."""
     column = table.columns[place]
     if column >= 0:
-        left = _partition_by_bytes(
-            table.by_columns[column], space.goes_left, tree.rows, tree.spare, start, end
-        )
-    else:
-        left = partition_by_list(table, place, space.goes_left, tree.rows, tree.spare, start, end)
-    space.counts[rank, 0] = left
-    barrier(team, size)
-    before, total = np.int64(0), np.int64(0)
-    for other in range(size):
-        before += space.counts[other, 0] if other < rank else 0
-        total += space.counts[other, 0]
-    to_left, to_right = begin + before, begin + total + (start - begin) - before
+        by_columns = table.by_columns[column]
+        return _partition_by_bytes(by_columns, goes_left, rows, spare, start, end)
+    return partition_by_list(table, place, goes_left, rows, spare, start, end)
+
+
+@kernel(inner=True)
+def move_back(rows, spare, start, end, left, to_left, to_right):
+    """Copy rows from the buffer: `left` of them from the front, the others from the end."""
     for k in range(left):
-        tree.rows[to_left + k] = tree.spare[start + k]
+        rows[to_left + k] = spare[start + k]
     for k in range(end - start - left):
-        tree.rows[to_right + k] = tree.spare[end - 1 - k]
-    if rank == 0:
-        state.middle = begin + total
+        rows[to_right + k] = spare[end - 1 - k]
 
 
 @kernel(inner=True)

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from margrove._runtime import barrier, kernel
-from margrove.ensemble.gradient.hist.nodes import GROWING, TOO_UNEVEN, share_of
+from margrove._runtime import kernel
+from margrove.ensemble.gradient.hist.nodes import GROWING, TOO_UNEVEN
 from margrove.ensemble.gradient.hist.packed_words import BITS, SAMPLES_OF_A_WORD, packed_word
 from margrove.ensemble.gradient.hist.split_search import unit_of_gain
 
@@ -20,7 +20,7 @@ __all__ = [
     "bits_of_gradients",
     "find_largest",
     "is_packed_node",
-    "make_root",
+    "may_be_packed",
     "power_for",
     "start_root",
     "write_packed",
@@ -32,38 +32,6 @@ _BITS_OF_SUMS = 61
 _LEAST_MEAN = 4  # of packed gradients and hessians: below it, too many of them would be 0
 _FEW_SAMPLES = 1024  # are never packed, because one may be a thousand times larger than the others
 _MOST_COPIES = 16  # limit of the samples that a row may represent in a packed word
-
-
-@kernel(inner=True)
-def make_root(team, rank, size, source, rules, tree, space):
-    """A thread's share of writing gradients as integers, and the root."""
-    n = len(source.rows)
-    start, end = share_of(n, rank, size), share_of(n, rank + 1, size)
-    find_largest(source, start, end, space.largest[rank], space.counts[rank])
-    barrier(team, size)
-    largest_g, largest_h, count, copies = 0.0, 0.0, np.int64(0), np.int64(1)
-    for other in range(size):
-        largest_g = max(largest_g, space.largest[other, 0])
-        largest_h = max(largest_h, space.largest[other, 1])
-        count += space.counts[other, 0]
-        copies = max(copies, space.counts[other, 1])
-    is_wide = len(source.g) > 0
-    bits = bits_of_gradients(tree, is_wide, count)
-    g_scale, h_scale = power_for(largest_g, bits), power_for(largest_h, bits)
-    barrier(team, size)  # all threads have read the counts, which are overwritten now
-    if is_wide:
-        write_wide(source, start, end, g_scale, h_scale, tree.rows, space.counts[rank])
-    else:
-        write_packed(source, start, end, g_scale, h_scale, tree.rows, space.counts[rank])
-    barrier(team, size)
-    if rank > 0:
-        return
-    g, h, size_of_g = np.int64(0), np.int64(0), np.int64(0)
-    for other in range(size):
-        g += space.counts[other, 0]
-        h += space.counts[other, 1]
-        size_of_g += space.counts[other, 2]
-    start_root(rules, tree, n, is_wide, (largest_g, largest_h), (count, copies), (g, h, size_of_g))
 
 
 @kernel(inner=True)
@@ -147,6 +115,12 @@ def write_wide(source, start, end, g_scale, h_scale, rows, totals):
 
 
 @kernel(inner=True)
+def may_be_packed(count, copies):
+    """Whether packed integers can be precise enough, by the number of samples."""
+    return count > _FEW_SAMPLES and copies <= _MOST_COPIES
+
+
+@kernel(inner=True)
 def start_root(rules, tree, n, is_wide, largest, counts, totals):
     """Write the root of n rows if the integers are precise enough; else the tree is TOO_UNEVEN.
 
@@ -157,7 +131,7 @@ def start_root(rules, tree, n, is_wide, largest, counts, totals):
     is_uneven = totals[2] < _LEAST_MEAN * count and largest[0] > 0.0
     is_uneven |= totals[1] < _LEAST_MEAN * count and largest[1] > 0.0
     is_uneven |= count <= _FEW_SAMPLES
-    if not is_wide and (is_uneven or copies > _MOST_COPIES):
+    if not is_wide and (is_uneven or not may_be_packed(count, copies)):
         state.phase, state.is_uneven = TOO_UNEVEN, np.int64(is_uneven)
         return
     bits = bits_of_gradients(tree, is_wide, count)

@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import Team, available_cores, is_checkpointed, require_memory, run_tiles
+from margrove._data import read_only
+from margrove._runtime import (
+    available_cores,
+    is_checkpointed,
+    pool_words,
+    region,
+    require_memory,
+    run_tiles,
+)
 from margrove.ensemble.bagging import seed_of_member
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import leaves, nodes, trees
@@ -33,9 +41,9 @@ __all__ = [
 _MOST_LEAVES = 2**20
 _SLOTS_OF_A_PATH = 48  # enough for the pending larger children of at most 2^31 rows
 _CELLS_TO_SHARE_A_TREE = 1 << 15
-_ROWS_OF_A_TILE = 1 << 15
+_ROWS_OF_A_TILE = 1 << 14
+_MANY_ROWS = _SCORES_FOR_THREADS = 1 << 15
 _TREES_AT_ONCE = 8
-_NO_TEAM = np.zeros(1, np.int64)
 _NO_WORDS = np.empty(0, np.int64)
 
 
@@ -138,10 +146,10 @@ class GradientRounds:
             16.0 * k * n, "The gradients of all classes", "Use fewer classes, or fewer rows."
         )
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
+        self._losses_of_rows = np.empty(n)
         self._all_rows = np.arange(n, dtype=np.int32)
         self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
         self._tree_buffers = self._new_tree_buffers(k, n)
-        self._team = Team(self._n_threads)
         self._round: BoostingRound | None = None
         self._is_kept = is_checkpointed()
         self._raw_before: np.ndarray | None = None  # scores before the round, for checkpoints
@@ -153,7 +161,7 @@ class GradientRounds:
     def _new_tree_buffers(self, k: int, n: int) -> list[_TreeBuffers]:
         """Threads share each tree, or grow one tree each if there are many small trees."""
         is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
-        shares_out_trees = k >= 2 * self._n_threads and n < _ROWS_OF_A_TILE
+        shares_out_trees = k >= 2 * self._n_threads and n < _MANY_ROWS
         n_buffers = min(self._n_threads, k) if shares_out_trees else 1
         n_cores = self._n_threads if is_large and n_buffers == 1 else 1
         return [self._new_buffers_of_tree(n, n_cores) for _ in range(n_buffers)]
@@ -239,32 +247,30 @@ class GradientRounds:
         if len(self.losses) == self.first + self.rounds:
             self.losses.append(loss_so_far)
         if loss.differs_from_mean:  # `_renew` computes the leaf values
-            self._hessian[:] = 1.0 if rows.weight is None else rows.weight
+            weight = read_only(np.empty(0) if rows.weight is None else rows.weight)
+            n_tiles = -(-len(rows.y) // _ROWS_OF_A_TILE)
+            _fill_hessians(n_tiles, self._n_threads, weight, self._hessian)
         drawn = self._draw(self.first + self.rounds)
         if drawn is None:
             return BoostingRound(loss, self._all_rows, self._all_rows[:0], [None] * len(self.raw))
-        others = np.setdiff1d(self._all_rows, drawn, assume_unique=True)
+        is_other = np.ones(len(rows.y), np.bool_)
+        is_other[drawn] = False
+        others = np.flatnonzero(is_other).astype(np.int32)
         return BoostingRound(loss, drawn, others, [None] * len(self.raw))
 
     def _derive(self, loss: GradientLoss) -> float:
         """Write gradients and hessians; returns the loss of the current scores.
 
-        Tiles do not depend on the number of threads, so neither does the loss.
+        Sums do not depend on the number of threads, so neither does the loss.
         """
         rows, n = self._rows, len(self._rows.y)
-        n_tiles = -(-n // _ROWS_OF_A_TILE)
-        losses = [0.0] * n_tiles
-
-        def derive(tile: int) -> None:
-            start = tile * _ROWS_OF_A_TILE
-            losses[tile] = loss.derivatives_and_loss(
-                rows.y, self.raw, rows.weight, self._gradient, self._hessian,
-                start, min(start + _ROWS_OF_A_TILE, n),
-            )  # fmt: skip
-
-        run_tiles(derive, n_tiles, self._n_threads)
+        n_threads = self._n_threads if n * self._n_scores >= _SCORES_FOR_THREADS else 1
+        losses = loss.derive_all(
+            rows.y, self.raw, rows.weight, self._gradient, self._hessian, self._losses_of_rows,
+            n_threads=n_threads,
+        )  # fmt: skip
         if rows.copies is not None:
-            return loss.value(rows.y, self.raw, self._weight)
+            return loss.value(rows.y, self.raw, self._weight, n_threads=n_threads)
         total = float(n) if rows.weight is None else float(rows.weight.sum())
         return math.fsum(losses) / total
 
@@ -286,7 +292,8 @@ class GradientRounds:
         return self.loss.for_round(self._rows.y, self.raw, self._weight)
 
     def _loss_so_far(self) -> float:
-        return self._loss_of_round().value(self._rows.y, self.raw, self._weight)
+        rows, loss = self._rows, self._loss_of_round()
+        return loss.value(rows.y, self.raw, self._weight, n_threads=self._n_threads)
 
     def all_losses(self) -> np.ndarray:
         """The loss of the training set before the first round and after each complete round."""
@@ -303,7 +310,7 @@ class GradientRounds:
         def grow(tile: int) -> None:
             buffers = free.pop()
             self._advance_tree(self._start_tree(current, buffers, first + tile), buffers, np.inf)
-            self._keep(current, buffers.tree, first + tile)
+            self._keep(current, buffers, first + tile)
             free.append(buffers)
 
         run_tiles(grow, last - first, len(self._tree_buffers))
@@ -316,7 +323,7 @@ class GradientRounds:
         if current.growth is None:
             current.growth = self._start_tree(current, buffers, current.score)
         if self._advance_tree(current.growth, buffers, work):
-            self._keep(current, current.growth.tree, current.score)
+            self._keep(current, buffers, current.score)
             current.score, current.growth = current.score + 1, None
         return work
 
@@ -376,32 +383,52 @@ class GradientRounds:
         return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
 
     def _run_kernel(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> int:
-        data = (self._table, growth.source, growth.rules, growth.tree, buffers.space, float(work))
-        if buffers.n_cores == 1:
-            return int(trees.grow(_NO_TEAM, 0, _NO_TEAM, nodes.ALONE, *data))
-        return self._team.run(
-            lambda *team: int(trees.grow(*team, nodes.LEADS, *data)),
-            lambda *team: trees.grow(*team, nodes.ASSISTS, *data),
-        )
+        words = pool_words(buffers.n_cores)
+        return int(
+            trees.grow(
+                words, buffers.n_cores, self._table, growth.source, growth.rules, growth.tree,
+                buffers.space, float(work),
+            )
+        )  # fmt: skip
 
-    def _keep(self, current: BoostingRound, tree: nodes.BoostedTree, score: int) -> None:
+    def _keep(self, current: BoostingRound, buffers: _TreeBuffers, score: int) -> None:
         """Store a grown tree, and add its values to the scores of all rows."""
-        raw = self.raw[score]
+        raw, tree, n_threads = self.raw[score], buffers.tree, buffers.n_cores
         tree = tree._replace(rows=tree.rows[: len(current.rows)])
         if current.loss.differs_from_mean:
-            self._renew(tree, current.loss, raw)
-            leaves.add_values(tree, raw)
+            self._renew(tree, current.loss, raw, n_threads)
+            leaves.add_values(pool_words(n_threads), n_threads, tree, buffers.space, raw)
         if len(current.others):
-            leaves.add_to_others(self._table, tree, current.others, raw)
+            n_tiles = -(-len(current.others) // nodes.LEAST_CHUNK)
+            leaves.add_to_others(n_tiles, n_threads, self._table, tree, current.others, raw)
         current.grown[score] = packed(tree, self._meanings)
 
-    def _renew(self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray) -> None:
+    def _renew(
+        self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray, n_threads: int
+    ) -> None:
         """Set the leaf values by the residuals of their rows, see `GradientLoss.leaf_values`."""
         grown = tree.grown_nodes
         ends = np.flatnonzero(grown.left < 0)
         ends = ends[np.argsort(grown.start[ends])]
         starts = np.append(grown.start[ends], len(tree.rows))
-        best = loss.leaf_values(self._rows.y - raw, self._weight, tree.rows, starts)
+        residual = self._losses_of_rows  # a buffer
+        n_tiles = -(-len(residual) // _ROWS_OF_A_TILE)
+        _subtract(n_tiles, n_threads, read_only(self._rows.y), raw, residual)
+        best = loss.leaf_values(residual, self._weight, tree.rows, starts, n_threads=n_threads)
         grown.value[ends] = self._settings.learning_rate * best
         if self._settings.signs is not None:
             leaves.make_monotonic(tree, self._settings.signs[self._table.features])
+
+
+@region(bare=True)
+def _fill_hessians(tile, weight, hessian):
+    """Hessians of 1, or the weights."""
+    for k in range(len(hessian)):
+        for i in range(tile * _ROWS_OF_A_TILE, min((tile + 1) * _ROWS_OF_A_TILE, hessian.shape[1])):
+            hessian[k, i] = weight[i] if len(weight) else 1.0
+
+
+@region(bare=True)
+def _subtract(tile, y, raw, residual):
+    for i in range(tile * _ROWS_OF_A_TILE, min((tile + 1) * _ROWS_OF_A_TILE, len(y))):
+        residual[i] = y[i] - raw[i]

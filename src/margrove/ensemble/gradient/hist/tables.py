@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime import kernel, require_memory, run_tiles
+from margrove._runtime import kernel, region, require_memory, run_tiles
 from margrove.ensemble.gradient.hist.columns import (
     CodedColumn,
     code_column,
     code_sparse_column,
+    without_most_frequent,
 )
+from margrove.ensemble.gradient.hist.dense_codes import code_table, is_worth_passes
 from margrove.grove.table import copy_columns
 
 __all__ = [
@@ -40,6 +42,9 @@ __all__ = [
 
 MOST_BINS = 255  # and one for missing values
 COLUMNS_OF_A_BLOCK = 256  # the cells of a block have numbers of 16 bits
+_ROWS_OF_A_TILE, _ROWS_OF_A_BLOCK, _MOST_TILES = 4096, 512, 64
+_WORDS_OF_COLUMNS = 2
+MOST_COMPARED = 64 * _WORDS_OF_COLUMNS  # sparse columns, of which all pairs are compared
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
 _CELLS_AT_ONCE = 1 << 24  # limit between two checks for an interrupt
 # Reading the list of a row takes as long as reading some bytes, and so does each entry.
@@ -133,6 +138,9 @@ def bins_and_table(
     columns: list[Any] = [None] * d
     weight = None if weight is None else _whole_weights(weight)
     is_sparse = sp.issparse(X)
+    if not is_sparse and is_worth_passes(X):
+        found, codes = code_table(X, n_categories, max_bins, weight, n_threads)
+        return _bins_of(found), table_of_codes(found, codes, n_categories > 0, n_threads)
     if is_sparse:
         X = X.tocsc()
         X.sort_indices()
@@ -155,13 +163,16 @@ def bins_and_table(
         buffers.append(buffer)
 
     run_tiles(code, -(-d // step), n_threads)
-    bins = GradientBins(
+    return _bins_of(columns), _table(columns, n, n_categories > 0)
+
+
+def _bins_of(columns: list[CodedColumn]) -> GradientBins:
+    return GradientBins(
         [column.lows for column in columns],
         [column.highs for column in columns],
         [column.of_categories for column in columns],
         np.array([len(column.lows) for column in columns], np.int64),
     )
-    return bins, _table(columns, n, n_categories > 0)
 
 
 def _whole_weights(weight: np.ndarray) -> np.ndarray:
@@ -176,23 +187,61 @@ def _table(columns: list[CodedColumn], n: int, is_category: np.ndarray) -> Gradi
     return lay_out(columns, find_bundles(columns, sparse, n), n, is_category)
 
 
-def lay_out(
-    columns: list[CodedColumn], bundles: list[list[int]], n: int, is_category: np.ndarray
+def table_of_codes(
+    columns: list[CodedColumn], codes: np.ndarray, is_category: np.ndarray, n_threads: int
 ) -> GradientTable:
-    """The table; sparse columns are stored in bundles, or as lists if there are no bundles."""
-    dense = [j for j, column in enumerate(columns) if column.rows is None]
-    sparse = [j for j, column in enumerate(columns) if column.rows is not None]
+    """The table of columns with the codes of all rows, uint8 (d, n), see `code_table`."""
+    n = codes.shape[1]
+    sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
+    if len(sparse) <= MOST_COMPARED:
+        bundles = bundles_of_codes(columns, sparse, codes, n_threads)
+        if bundles or not sparse:
+            return lay_out(columns, bundles, n, is_category, codes=codes, n_threads=n_threads)
+    lists: list[Any] = list(columns)
+
+    def make_list(place: int) -> None:
+        column = columns[sparse[place]]
+        lists[sparse[place]] = without_most_frequent(
+            column.codes, column.lows, column.highs, column.of_categories
+        )
+
+    run_tiles(make_list, len(sparse), n_threads)
+    bundles = find_bundles(lists, sparse, n) if len(sparse) > MOST_COMPARED else []
+    return lay_out(lists, bundles, n, is_category, n_threads=n_threads)
+
+
+def lay_out(
+    columns: list[CodedColumn],
+    bundles: list[list[int]],
+    n: int,
+    is_category: np.ndarray,
+    *,
+    codes: np.ndarray | None = None,
+    n_threads: int = 1,
+) -> GradientTable:
+    """The table; sparse columns are stored in bundles, or as lists if there are no bundles.
+
+    `codes` uint8 (d, n) are the codes of all rows, if columns have them.
+    """
+    dense = [j for j, column in enumerate(columns) if column.omitted < 0]
+    sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
     bundled = [j for bundle in bundles for j in bundle]
     listed = [] if bundled else sparse
     features = np.array(dense + bundled + listed, np.int64)
     layout = layout_of(columns, dense, bundles, listed)
     by_columns = np.empty((len(dense) + len(bundles), n), np.uint8)
-    for k, j in enumerate(dense):
-        by_columns[k] = columns[j].codes
-    for k, bundle in enumerate(bundles, start=len(dense)):
-        fill_bundle(columns, bundle, by_columns[k])
+
+    if codes is None:
+        for k, j in enumerate(dense):
+            by_columns[k] = columns[j].codes
+        for k, bundle in enumerate(bundles, start=len(dense)):
+            fill_bundle(columns, bundle, by_columns[k])
+    else:
+        members = [[j] for j in dense] + bundles
+        _fill_columns(-(-n // _ROWS_OF_A_TILE), n_threads, codes,
+                      *_members(columns, members), by_columns)  # fmt: skip
     by_rows = np.empty((n, len(by_columns)), np.uint16)
-    _transpose(by_columns, layout["cells_at"], by_rows)
+    _transpose(-(-n // _ROWS_OF_A_TILE), n_threads, by_columns, layout["cells_at"], by_rows)
     places = np.empty(len(columns), np.int64)
     places[features] = np.arange(len(columns))
     return GradientTable(
@@ -219,7 +268,7 @@ def find_bundles(columns: list[CodedColumn], sparse: list[int], n: int) -> list[
     """Bundles of sparse columns that never have an entry in the same row and whose codes fit into a
     byte; no bundles if lists are faster."""
     entries = sum(len(columns[j].codes) for j in sparse)
-    most = int(BYTES_OF_A_LIST + BYTES_OF_AN_ENTRY * entries / max(n, 1))
+    most = most_bundles(entries, n)
     bundles: list[list[int]] = []
     sizes: list[int] = []
     taken: list[np.ndarray] = []
@@ -239,6 +288,61 @@ def find_bundles(columns: list[CodedColumn], sparse: list[int], n: int) -> list[
         sizes[k] += size
         taken[k][rows] = True
     return bundles
+
+
+def most_bundles(entries: int, n: int) -> int:
+    """With more bundles, lists of this number of entries are faster."""
+    return int(BYTES_OF_A_LIST + BYTES_OF_AN_ENTRY * entries / max(n, 1))
+
+
+def bundles_of_codes(
+    columns: list[CodedColumn], sparse: list[int], codes: np.ndarray, n_threads: int
+) -> list[list[int]]:
+    """The bundles that `find_bundles` finds, from the codes of all rows."""
+    n = codes.shape[1]
+    n_tiles = max(1, min(n // _ROWS_OF_A_TILE, _MOST_TILES))
+    meets = np.zeros((n_tiles, len(sparse), _WORDS_OF_COLUMNS), np.uint64)
+    entries = np.zeros((n_tiles, len(sparse)), np.int64)
+    omitted = np.array([columns[j].omitted for j in sparse], np.uint8)
+    _find_meetings(n_tiles, n_threads, n_tiles, codes, np.array(sparse, np.int64), omitted, meets,
+                   entries)  # fmt: skip
+    most = most_bundles(int(entries.sum()), n)
+    words = np.bitwise_or.reduce(meets, axis=0)
+    bundles: list[list[int]] = []
+    sizes: list[int] = []
+    taken: list[int] = []  # the columns of each bundle, as bits
+    for place, j in enumerate(sparse):
+        size, met = _size(columns[j]), int(words[place, 0]) | int(words[place, 1]) << 64
+        for k in range(len(bundles)):
+            if sizes[k] + size <= MOST_BINS and not taken[k] & met:
+                break
+        else:
+            if len(bundles) == most or size > MOST_BINS:
+                return []
+            bundles.append([])
+            sizes.append(0)
+            taken.append(0)
+            k = len(bundles) - 1
+        bundles[k].append(j)
+        sizes[k] += size
+        taken[k] |= 1 << place
+    return bundles
+
+
+def _members(columns: list[CodedColumn], members: list[list[int]]) -> tuple[np.ndarray, ...]:
+    """Arrays for `_fill_columns`: where the members of each column of bytes begin; the features,
+    the first byte of each, and the code that has none (-1 for dense features); the byte of no
+    entry."""
+    sizes = [[_size(columns[j]) for j in bundle] for bundle in members]
+    begins = [np.cumsum(own) - own for own in sizes]
+    joined = [j for bundle in members for j in bundle]
+    return (
+        np.cumsum([0] + [len(bundle) for bundle in members]),
+        np.array(joined, np.int64),
+        np.concatenate([*begins, np.empty(0, np.int64)]).astype(np.uint8),
+        np.array([columns[j].omitted for j in joined], np.int64),
+        np.array([sum(own) % 256 for own in sizes], np.uint8),
+    )
 
 
 def fill_bundle(columns: list[CodedColumn], bundle: list[int], cells: np.ndarray) -> None:
@@ -303,14 +407,60 @@ def lists_of(columns: list[CodedColumn], n: int, first: np.ndarray) -> dict[str,
     }
 
 
-@kernel
-def _transpose(columns, cells_at, rows):
+@region
+def _find_meetings(tile, n_tiles, codes, sparse, omitted, meets, entries):
+    """Write a bit for each pair of sparse columns that have entries in the same row, for the pairs
+    of a column and an earlier one."""
+    n, found = codes.shape[1], np.empty((_WORDS_OF_COLUMNS, _ROWS_OF_A_BLOCK), np.uint64)
+    end = n * (tile + 1) // n_tiles
+    for start in range(n * tile // n_tiles, end, _ROWS_OF_A_BLOCK):
+        size = min(_ROWS_OF_A_BLOCK, end - start)
+        for word in range(_WORDS_OF_COLUMNS):
+            for i in range(size):
+                found[word, i] = 0
+        for k in range(len(sparse)):
+            own, most = codes[sparse[k], start : start + size], omitted[k]
+            for word in range(k // 64 + 1):
+                row, met = found[word], np.uint64(0)
+                for i in range(size):
+                    met |= row[i] if own[i] != most else np.uint64(0)
+                meets[tile, k, word] |= met
+            row, bit, count = found[k // 64], np.uint64(1) << np.uint64(k % 64), 0
+            for i in range(size):
+                row[i] |= bit if own[i] != most else np.uint64(0)
+                count += np.int64(own[i] != most)
+            entries[tile, k] += count
+
+
+@region(bare=True)
+def _fill_columns(tile, codes, first, members, begins, omitted, empty, by_columns):
+    """Write the bytes of all columns for a tile of rows."""
+    start = tile * _ROWS_OF_A_TILE
+    end = min(start + _ROWS_OF_A_TILE, codes.shape[1])
+    for k in range(len(by_columns)):
+        written = by_columns[k, start:end]
+        for i in range(len(written)):
+            written[i] = empty[k]
+        for member in range(first[k], first[k + 1]):
+            own, begin, most = codes[members[member], start:end], begins[member], omitted[member]
+            if most < 0:
+                for i in range(len(written)):
+                    written[i] = own[i]
+            else:
+                none = np.uint8(most)
+                for i in range(len(written)):
+                    written[i] = own[i] + begin if own[i] != none else written[i]
+
+
+@region(bare=True)
+def _transpose(tile, columns, cells_at, rows):
     """Write bytes as cells by rows; some rows at a time, which stay in the cache."""
     d, n = columns.shape
-    for start in range(0, n, 512):
+    begin = tile * _ROWS_OF_A_TILE
+    for start in range(begin, min(begin + _ROWS_OF_A_TILE, n), 512):
         for k in range(d):
             at = cells_at[k] - cells_at[k - k % COLUMNS_OF_A_BLOCK]
-            for i in range(start, min(start + 512, n)):
+            for i in range(start, min(start + 512, begin + _ROWS_OF_A_TILE, n)):
                 rows[i, k] = np.uint16(at + np.int64(columns[k, i]))
 
 

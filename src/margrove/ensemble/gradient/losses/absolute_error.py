@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime import kernel
-from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss
+from margrove._runtime import kernel, region
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    GradientLoss,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
 from margrove.ensemble.gradient.losses.registry import registered_loss
 
@@ -32,14 +35,20 @@ class AbsoluteError(GradientLoss):
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         return quantile_of(residuals, weights, 0.5)
 
-    def leaf_values(self, residual, weight, rows, starts) -> np.ndarray:
-        return quantiles_of_leaves(residual, weight, 0.5, rows, starts)
+    def leaf_values(self, residual, weight, rows, starts, *, n_threads=1) -> np.ndarray:
+        return quantiles_of_leaves(residual, weight, 0.5, rows, starts, n_threads=n_threads)
 
     def write_losses(self, y, raw, start, end, losses) -> None:
         _losses(y, raw, start, end, losses)
 
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, gradient, hessian, start, end)
+
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, *rows)
 
 
 @kernel
@@ -56,3 +65,17 @@ def _derivatives(y, raw, gradient, hessian, start, end):
     for i in range(len(target)):
         first[i] = 1.0 if score[i] > target[i] else -1.0
     hessian[0, start:end] = 1.0
+
+
+@region
+def _derive(share, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, gradient, hessian, start, end)
+    _losses(y, raw, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, start, end, losses[start:end])

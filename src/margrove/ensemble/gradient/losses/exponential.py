@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.exponentials import exp_of
-from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, bounded
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    LONGEST_LOG_STEP,
+    bounded,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
 
@@ -30,6 +34,12 @@ class Exponential(TwoClassLoss):
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, gradient, hessian, start, end)
 
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, *rows)
+
 
 @kernel
 def _losses(y, raw, start, end, losses):
@@ -46,3 +56,17 @@ def _derivatives(y, raw, gradient, hessian, start, end):
         size = bounded(exp_of(-score[i] if target[i] > 0.0 else score[i]))
         first[i] = -size if target[i] > 0.0 else size
         second[i] = size
+
+
+@region
+def _derive(share, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, gradient, hessian, start, end)
+    _losses(y, raw, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, start, end, losses[start:end])

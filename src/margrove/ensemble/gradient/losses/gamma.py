@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.exponentials import exp_of
-from margrove.ensemble.gradient.losses.gradient_loss import bounded
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    bounded,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.losses.registry import registered_loss
 
@@ -42,6 +45,12 @@ class Gamma(LogLinkLoss):
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, gradient, hessian, start, end)
 
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, *rows)
+
 
 @kernel
 def _losses(y, raw, start, end, losses):
@@ -58,3 +67,17 @@ def _derivatives(y, raw, gradient, hessian, start, end):
         ratio = bounded(target[i] * bounded(exp_of(-score[i])))
         first[i] = 1.0 - ratio
         second[i] = ratio
+
+
+@region
+def _derive(share, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, gradient, hessian, start, end)
+    _losses(y, raw, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, start, end, losses[start:end])

@@ -15,21 +15,25 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region, run_tiles
 from margrove.exceptions import InvalidDataError
 
 __all__ = [
     "LARGEST_EXPONENT",
     "LONGEST_LOG_STEP",
+    "ROWS_OF_A_SUM",
     "GradientLoss",
     "bounded",
     "require_open_interval",
+    "times_weights",
 ]
 
 LONGEST_LOG_STEP = 16.0  # for raw scores that are logarithms
 LARGEST = 1e302  # limit of a derivative: a million of them still have a finite sum
 LARGEST_EXPONENT = 695.0  # its exponential is just below LARGEST
 
+ROWS_OF_A_SUM = 1 << 15
+_SCORES_OF_A_SHARE = 8192  # of a thread: there are enough shares for many threads
 _SCORES_OF_A_TILE = 16384  # they stay in the cache from one pass to the next
 _ROWS_OF_A_TILE = 64  # at least
 _LANES = 64  # parallel sums, for vector registers
@@ -149,7 +153,7 @@ class GradientLoss(ABC):
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
         for first, last in self._tiles(start, end):
             self.write_derivatives(y, raw, gradient, hessian, first, last)
-            _times_weights(weight[first:last], gradient, hessian, first, last)
+            times_weights(weight[first:last], gradient, hessian, first, last)
 
     def derivatives_and_loss(
         self,
@@ -170,11 +174,37 @@ class GradientLoss(ABC):
         for first, last in self._tiles(start, end):
             row_losses = losses[: last - first]
             self.write_derivatives_and_losses(y, raw, gradient, hessian, first, last, row_losses)
-            _times_weights(weight[first:last], gradient, hessian, first, last)
+            times_weights(weight[first:last], gradient, hessian, first, last)
             _add_up(row_losses, weight[first:last], 1.0, sums)
         return float(_total_of(sums))
 
-    def value(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
+    def derive_all(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        losses: np.ndarray,
+        *,
+        n_threads: int = 1,
+    ) -> list[float]:
+        """Do what `derivatives_and_loss` does, for each ROWS_OF_A_SUM rows, on several threads.
+
+        The buffer `losses`, float64 (n,), gets the losses of the rows.
+        """
+        y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
+        step = self._rows_of_a_share
+        self.write_shares(
+            -(-len(y) // step), n_threads, step, y, raw, weight, gradient, hessian, losses
+        )
+        sums = np.empty(-(-len(y) // ROWS_OF_A_SUM))
+        _add_up_shares(len(sums), n_threads, self._rows_of_a_tile, weight, losses, sums)
+        return [float(total) for total in sums]
+
+    def value(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, *, n_threads: int = 1
+    ) -> float:
         """The weighted mean of the losses; rows of weight 0 do not count."""
         total = float(len(y)) if weight is None else float(weight.sum())
         if total == 0.0:
@@ -182,12 +212,55 @@ class GradientLoss(ABC):
         # Divided by a power of two before summing: the mean may be finite although the sum is not.
         mantissa, exponent = math.frexp(total)
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
-        losses, sums = self._new_losses(len(y)), np.zeros((2, _LANES))
-        for first, last in self._tiles(0, len(y)):
-            row_losses = losses[: last - first]
-            self.write_losses(y, raw, first, last, row_losses)
-            _add_up(row_losses, weight[first:last], 0.5**exponent, sums)
-        return float(_total_of(sums)) / mantissa
+        losses, step = np.empty(len(y)), self._rows_of_a_share
+        self.write_shares_of_losses(-(-len(y) // step), n_threads, step, y, raw, losses)
+        return float(_sum_of(losses, weight, 0.5**exponent, self._rows_of_a_tile)) / mantissa
+
+    def write_shares(
+        self,
+        n_shares: int,
+        n_threads: int,
+        step: int,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        losses: np.ndarray,
+    ) -> None:
+        """Write derivatives, times weights, and losses of all rows, `step` rows at a time.
+
+        Losses override it by a region. `weight` may be empty.
+        """
+
+        def write(share: int) -> None:
+            start, end = share * step, min((share + 1) * step, len(y))
+            row_losses = losses[start:end]
+            self.write_derivatives_and_losses(y, raw, gradient, hessian, start, end, row_losses)
+            times_weights(weight[start:end], gradient, hessian, start, end)
+
+        run_tiles(write, n_shares, n_threads)
+
+    def write_shares_of_losses(
+        self,
+        n_shares: int,
+        n_threads: int,
+        step: int,
+        y: np.ndarray,
+        raw: np.ndarray,
+        losses: np.ndarray,
+    ) -> None:
+        """Write the losses of all rows, likewise."""
+
+        def write(share: int) -> None:
+            start, end = share * step, min((share + 1) * step, len(y))
+            self.write_losses(y, raw, start, end, losses[start:end])
+
+        run_tiles(write, n_shares, n_threads)
+
+    @property
+    def _rows_of_a_share(self) -> int:
+        return max(_SCORES_OF_A_SHARE // self.n_scores, _ROWS_OF_A_TILE)
 
     @property
     def _rows_of_a_tile(self) -> int:
@@ -246,6 +319,8 @@ class GradientLoss(ABC):
         weight: np.ndarray | None,
         rows: np.ndarray,
         starts: np.ndarray,
+        *,
+        n_threads: int = 1,
     ) -> np.ndarray:
         """`leaf_value` of each leaf k, whose rows are rows[starts[k] : starts[k + 1]].
 
@@ -284,7 +359,7 @@ def bounded(derivative):
 
 
 @kernel
-def _times_weights(weight, gradient, hessian, start, end):
+def times_weights(weight, gradient, hessian, start, end):
     for k in range(len(gradient)):
         first, second = gradient[k, start:end], hessian[k, start:end]
         for i in range(len(weight)):
@@ -306,6 +381,22 @@ def _add_up(losses, weight, scale, sums):
             total, term = totals[lane], batch[lane] * scale
             totals[lane] = total + term
             lost[lane] += _rounded_off(total, term, total + term)
+
+
+@region
+def _add_up_shares(share, step, weight, losses, sums):
+    """Write the weighted sum of the losses of ROWS_OF_A_SUM rows."""
+    start, end = share * ROWS_OF_A_SUM, min((share + 1) * ROWS_OF_A_SUM, len(losses))
+    sums[share] = _sum_of(losses[start:end], weight[start:end], 1.0, step)
+
+
+@kernel
+def _sum_of(losses, weight, scale, step):
+    """The weighted sum of the losses, `step` rows at a time."""
+    sums = np.zeros((2, _LANES))
+    for first in range(0, len(losses), step):
+        _add_up(losses[first : first + step], weight[first : first + step], scale, sums)
+    return _total_of(sums)
 
 
 @kernel

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.gradient_loss import (
     GradientLoss,
     bounded,
     require_open_interval,
+    times_weights,
 )
 from margrove.ensemble.gradient.losses.quantiles import quantile_of
 from margrove.ensemble.gradient.losses.registry import registered_loss
@@ -59,6 +60,12 @@ class Huber(GradientLoss):
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, self.delta, gradient, hessian, start, end)
 
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, self.delta, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, self.delta, *rows)
+
 
 @kernel
 def _losses(y, raw, delta, start, end, losses):
@@ -76,3 +83,17 @@ def _derivatives(y, raw, delta, gradient, hessian, start, end):
         residual = score[i] - target[i]
         first[i] = bounded(min(max(residual, -delta), delta))
         second[i] = 1.0 if abs(residual) <= delta else 0.0
+
+
+@region
+def _derive(share, delta, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, delta, gradient, hessian, start, end)
+    _losses(y, raw, delta, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, delta, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, delta, start, end, losses[start:end])

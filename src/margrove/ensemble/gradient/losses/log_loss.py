@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.exponentials import exp_of, log_from_one, log_of_one_plus
-from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, GradientLoss
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    LONGEST_LOG_STEP,
+    GradientLoss,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.row_statistics import class_shares
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
@@ -46,6 +50,12 @@ class LogLoss(TwoClassLoss):
     def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
         _derivatives(y, raw, gradient, hessian, start, end, losses)
         _odds_to_losses(y, raw, start, end, losses)
+
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, *rows)
 
 
 @registered_loss
@@ -102,6 +112,12 @@ class MulticlassLogLoss(GradientLoss):
         largest = np.empty(end - start)
         _class_derivatives(y, raw, gradient, hessian, start, end, largest, losses)
         _totals_to_losses(y, raw, start, largest, losses)
+
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive_classes(n_shares, n_threads, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose_classes(n_shares, n_threads, *rows)
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(softmax(raw, axis=0).T)
@@ -182,3 +198,35 @@ def _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals):
             second[i] = share * (1.0 - share)
     for i in range(start, end):
         gradient[int(y[i]), i] -= 1.0
+
+
+@region
+def _derive(share, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, gradient, hessian, start, end, losses[start:end])
+    _odds_to_losses(y, raw, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _odds(raw, start, end, losses[start:end])
+    _odds_to_losses(y, raw, start, end, losses[start:end])
+
+
+@region
+def _derive_classes(share, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    largest = np.empty(end - start)
+    _class_derivatives(y, raw, gradient, hessian, start, end, largest, losses[start:end])
+    _totals_to_losses(y, raw, start, largest, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose_classes(share, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    largest = np.empty(end - start)
+    _totals(raw, start, end, largest, losses[start:end])
+    _totals_to_losses(y, raw, start, largest, losses[start:end])

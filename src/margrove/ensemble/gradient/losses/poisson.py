@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.exponentials import exp_of
-from margrove.ensemble.gradient.losses.gradient_loss import bounded
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    bounded,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.losses.registry import registered_loss
 
@@ -29,6 +32,12 @@ class Poisson(LogLinkLoss):
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, gradient, hessian, start, end)
 
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, *rows)
+
 
 @kernel
 def _losses(y, raw, start, end, losses):
@@ -46,3 +55,17 @@ def _derivatives(y, raw, gradient, hessian, start, end):
         mean = bounded(exp_of(score[i]))
         first[i] = bounded(mean - target[i])
         second[i] = mean
+
+
+@region
+def _derive(share, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, gradient, hessian, start, end)
+    _losses(y, raw, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, start, end, losses[start:end])

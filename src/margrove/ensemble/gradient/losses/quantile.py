@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime import kernel
-from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, require_open_interval
+from margrove._runtime import kernel, region
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    GradientLoss,
+    require_open_interval,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
 from margrove.ensemble.gradient.losses.registry import registered_loss
 
@@ -39,14 +43,22 @@ class Quantile(GradientLoss):
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         return quantile_of(residuals, weights, self.quantile)
 
-    def leaf_values(self, residual, weight, rows, starts) -> np.ndarray:
-        return quantiles_of_leaves(residual, weight, self.quantile, rows, starts)
+    def leaf_values(self, residual, weight, rows, starts, *, n_threads=1) -> np.ndarray:
+        return quantiles_of_leaves(
+            residual, weight, self.quantile, rows, starts, n_threads=n_threads
+        )
 
     def write_losses(self, y, raw, start, end, losses) -> None:
         _losses(y, raw, self.quantile, start, end, losses)
 
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, self.quantile, gradient, hessian, start, end)
+
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, self.quantile, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, self.quantile, *rows)
 
 
 @kernel
@@ -64,3 +76,17 @@ def _derivatives(y, raw, quantile, gradient, hessian, start, end):
     for i in range(len(target)):
         first[i] = -quantile if target[i] >= score[i] else 1.0 - quantile
     hessian[0, start:end] = 1.0
+
+
+@region
+def _derive(share, quantile, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, quantile, gradient, hessian, start, end)
+    _losses(y, raw, quantile, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, quantile, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, quantile, start, end, losses[start:end])

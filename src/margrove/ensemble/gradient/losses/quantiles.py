@@ -13,11 +13,12 @@ import math
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._runtime import atomic_add, kernel, region
 
 __all__ = ["quantile_of", "quantiles_of_leaves"]
 
 _BITS_OF_SUMS = 62
+_ROWS_OF_A_THREAD = 8192
 _SAME_SHARE = 4 * np.finfo(np.float64).eps  # in floating point, 1 - 0.9 is not 0.1
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples modulo 1 are spread evenly
 
@@ -34,24 +35,33 @@ def quantiles_of_leaves(
     quantile: float,
     rows: np.ndarray,
     starts: np.ndarray,
+    *,
+    n_threads: int = 1,
 ) -> np.ndarray:
     """The quantile of each leaf k, whose rows are rows[starts[k] : starts[k + 1]]."""
     weight = read_only(np.empty(0) if weight is None else weight)
     quantiles = np.empty(len(starts) - 1)
+    order = np.argsort(starts[:-1] - starts[1:])  # the largest first, so that threads end together
     _write_quantiles(
-        read_only(values), weight, quantile, read_only(rows), read_only(starts), quantiles
-    )
+        min(n_threads, len(order), 1 + len(rows) // _ROWS_OF_A_THREAD), n_threads,
+        np.zeros(1, np.int64), order, read_only(values), weight, quantile, read_only(rows),
+        read_only(starts), quantiles,
+    )  # fmt: skip
     return quantiles
 
 
-@kernel
-def _write_quantiles(values, weight, quantile, rows, starts, quantiles):
-    most = 0
-    for leaf in range(len(quantiles)):
-        most = max(most, starts[leaf + 1] - starts[leaf])
+@region
+def _write_quantiles(worker, queue, order, values, weight, quantile, rows, starts, quantiles):
+    """A worker takes leaves until there are no more."""
+    place = atomic_add(queue, 0, 1)
+    if place >= len(order):
+        return
+    most = starts[order[place] + 1] - starts[order[place]]
     leaf_values, leaf_shares = np.empty(most), np.empty(most, np.int64)
     spare_values, spare_shares = np.empty(most), np.empty(most, np.int64)
-    for leaf in range(len(quantiles)):
+    while place < len(order):
+        leaf = order[place]
+        place = atomic_add(queue, 0, 1)
         chosen = rows[starts[leaf] : starts[leaf + 1]]
         n = _gather(values, weight, chosen, leaf_values, spare_values, leaf_shares)
         quantiles[leaf] = _select(leaf_values, leaf_shares, spare_values, spare_shares, n, quantile)

@@ -64,11 +64,13 @@ def _largest(values, weight):
 @kernel
 def _add_up(values, exponent, weight, unit, sums):
     """Add values / 2^exponent * weights / 2^unit to sums[0], and weights / 2^unit to sums[1]."""
-    for i in range(len(values)):
-        if not len(weight):
+    if not len(weight):
+        sums[1, 0] += len(values) << 32
+        for i in range(len(values)):
             _add(math.ldexp(values[i], -exponent), sums[0])
-            _add(1.0, sums[1])
-        elif weight[i] > 0.0:
+        return
+    for i in range(len(values)):
+        if weight[i] > 0.0:
             value, share = math.ldexp(values[i], -exponent), math.ldexp(weight[i], -unit)
             product = value * share
             _add(product, sums[0])

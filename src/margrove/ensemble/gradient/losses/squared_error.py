@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime import kernel
-from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded
+from margrove._runtime import kernel, region
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    GradientLoss,
+    bounded,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.row_statistics import mean_of
 
@@ -38,6 +42,12 @@ class SquaredError(GradientLoss):
     def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
         _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses)
 
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, *rows)
+
 
 @kernel
 def _losses(y, raw, start, end, losses):
@@ -65,3 +75,16 @@ def _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses):
         first[i] = bounded(residual)
         losses[i] = 0.5 * residual * residual
     hessian[0, start:end] = 1.0
+
+
+@region
+def _derive(share, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, start, end, losses[start:end])

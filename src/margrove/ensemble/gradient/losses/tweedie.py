@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.exponentials import exp_of
-from margrove.ensemble.gradient.losses.gradient_loss import bounded, require_open_interval
+from margrove.ensemble.gradient.losses.gradient_loss import (
+    bounded,
+    require_open_interval,
+    times_weights,
+)
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.losses.registry import registered_loss
 
@@ -32,6 +36,12 @@ class Tweedie(LogLinkLoss):
     def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         _derivatives(y, raw, self.power, gradient, hessian, start, end)
 
+    def write_shares(self, n_shares, n_threads, *rows) -> None:
+        _derive(n_shares, n_threads, self.power, *rows)
+
+    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
+        _lose(n_shares, n_threads, self.power, *rows)
+
 
 @kernel
 def _losses(y, raw, power, start, end, losses):
@@ -53,3 +63,17 @@ def _derivatives(y, raw, power, gradient, hessian, start, end):
         of_target = bounded(target[i] * bounded(exp_of(to_target * score[i])))
         first[i] = of_mean - of_target
         second[i] = to_mean * of_mean - to_target * of_target
+
+
+@region
+def _derive(share, power, step, y, raw, weight, gradient, hessian, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _derivatives(y, raw, power, gradient, hessian, start, end)
+    _losses(y, raw, power, start, end, losses[start:end])
+    times_weights(weight[start:end], gradient, hessian, start, end)
+
+
+@region
+def _lose(share, power, step, y, raw, losses):
+    start, end = share * step, min((share + 1) * step, len(y))
+    _losses(y, raw, power, start, end, losses[start:end])
