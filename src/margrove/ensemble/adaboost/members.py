@@ -270,20 +270,24 @@ class StumpMembers:
 def _vote(tile, X, columns, stumps, votes):
     """The votes of a tile of rows; the features of stumps are places in `columns`."""
     features, thresholds, classes, nan_left, weights = stumps
-    begin = tile * _ROWS_OF_A_TILE
-    end = min(begin + _ROWS_OF_A_TILE, X.shape[0])
-    values = np.empty((len(columns), end - begin))
-    for i in range(begin, end):
+    rows = X[tile * _ROWS_OF_A_TILE : (tile + 1) * _ROWS_OF_A_TILE]
+    values = np.empty((len(columns), len(rows)))
+    for i in range(len(rows)):
         for k in range(len(columns)):
-            values[k, i - begin] = X[i, columns[k]]
-        for c in range(votes.shape[1]):
-            votes[i, c] = 0.0
+            values[k, i] = rows[i, np.uint64(columns[k])]
+    sums = np.zeros((votes.shape[1], len(rows)))
     for t in range(len(features)):
         column, threshold, weight = values[features[t]], thresholds[t], weights[t]
-        left, right = classes[t, 0], classes[t, 1]
-        for i in range(begin, end):
-            value = column[i - begin]
-            on_left = value <= threshold
-            if value != value:  # noqa: PLR0124
-                on_left = nan_left[t]
-            votes[i, left if on_left else right] += weight
+        left, right = sums[classes[t, 0]], sums[classes[t, 1]]
+        if nan_left[t]:
+            for i in range(len(column)):
+                left[i] += 0.0 if column[i] > threshold else weight
+                right[i] += weight if column[i] > threshold else 0.0
+        else:
+            for i in range(len(column)):
+                left[i] += weight if column[i] <= threshold else 0.0
+                right[i] += 0.0 if column[i] <= threshold else weight
+    first = tile * _ROWS_OF_A_TILE
+    for i in range(len(rows)):
+        for c in range(votes.shape[1]):
+            votes[first + i, c] = sums[c, i]

@@ -138,16 +138,15 @@ def _kinds_of(values: np.ndarray, n_threads: int) -> np.ndarray:
 
 @region(bare=True, fast_sums=True)
 def _find_special_values(tile, values, found):
-    begin = tile * _CELLS_OF_A_TILE
-    end = min(begin + _CELLS_OF_A_TILE, len(values))
+    part = values[tile * _CELLS_OF_A_TILE : (tile + 1) * _CELLS_OF_A_TILE]
     total = 0.0
-    for k in range(begin, end):
-        total += values[k] * 0.0
+    for k in range(len(part)):
+        total += part[k] * 0.0
     if total == 0.0:
         return
-    for k in range(begin, end):
-        found[tile, 0] |= values[k] != values[k]
-        found[tile, 1] |= abs(values[k]) == np.inf
+    for k in range(len(part)):
+        found[tile, 0] |= part[k] != part[k]
+        found[tile, 1] |= abs(part[k]) == np.inf
 
 
 def _is_among(base: DecisionTree, allowed: dict[str, tuple[Any, ...]]) -> bool:
