@@ -74,12 +74,14 @@ def test_levels_on_several_threads_and_groups(max_depth, monkeypatch) -> None:
 
     X, y = table(3, n=2000)
     one = boosted(X, y, max_depth=max_depth, rounds=4)
-    monkeypatch.setattr(stump_tables, "_CELLS_OF_A_GROUP", 100)
+    monkeypatch.setattr(stump_tables, "_LISTED_BELOW", 1.0)
+    monkeypatch.setattr(stump_tables, "_BINS_OF_A_GROUP", 4)
+    monkeypatch.setattr(stump_tables, "_ENTRIES_OF_A_CELL", 0.1)
     base = DecisionTreeClassifier(max_depth=max_depth)
     several = AdaBoostClassifier(base, n_estimators=4, n_jobs=2)
     several._threads = lambda X: 2
     several.fit(X, y)
-    assert len(stump_tables.read_stump_table(X).groups) > 1
+    assert len(stump_tables.read_stump_table(X).features.starts) > 1
     assert np.array_equal(one.decision_function(X), several.decision_function(X))
 
 
@@ -91,7 +93,7 @@ def test_levels_of_histograms_are_those_of_orders(criterion, max_depth) -> None:
     trees = []
     for fewest in (0.0, 1e9):  # rows of a bin: all features by histograms, then none
         read = read_stump_table(X, rows_of_a_bin=fewest)
-        assert (read.groups[0].place >= 0).all() == (fewest > 0.0)
+        assert (read.features.place >= 0).all() == (fewest > 0.0)
         learner = LevelLearner(
             read, y, 7, np.ones(len(y), np.int64), "shares",
             criterion=criterion, max_depth=max_depth, n_threads=1,

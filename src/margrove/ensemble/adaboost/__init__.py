@@ -13,8 +13,10 @@ members               the fitted members: estimators, packed trees or stumps
 member_states         members as plain values for checkpoints, and back
 deep_trees            a learner for trees of any depth, grown like the trees of a forest
 level_trees           a learner for small trees, grown level by level
+level_search          the best splits of all nodes of a level
 stumps                boosting of stumps: all rounds in one compiled loop
 stump_kernels         the compiled functions of that loop
+stump_search          the search for the best stump in histograms and sorted orders
 stump_tables          the table that stumps and small trees are grown on
 weighted_medians      weighted medians of the members' predictions
 """

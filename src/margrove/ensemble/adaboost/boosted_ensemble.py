@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -15,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from margrove._data import seed_of
 from margrove._runtime import RANDOM_STATE, RUN_CONTROL, Estimator, drive, resolve_n_jobs
 from margrove.ensemble.adaboost.members import EstimatorMembers, Members
-from margrove.ensemble.adaboost.training_data import BoostingRows, read_rows_like_fitted
+from margrove.ensemble.adaboost.training_data import (
+    BoostingRows,
+    has_infinity,
+    read_rows_like_fitted,
+)
 from margrove.ensemble.bagging import seed_of_member
 from margrove.grove import DecisionTree, number_of_features
 from margrove.grove.table import refuse_infinity
@@ -200,10 +203,8 @@ class Boosted(Estimator):
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_weights_")
         rows = read_rows_like_fitted(X, self)
-        if hasattr(self, "categories_"):
-            values = rows.data if sp.issparse(rows) else rows
-            if np.isinf(values).any():
-                refuse_infinity(rows, self)
+        if hasattr(self, "categories_") and has_infinity(rows, self._threads(rows)):
+            refuse_infinity(rows, self)
         return rows
 
     def __sklearn_tags__(self) -> Any:

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_weights
+from margrove._runtime import run_tiles
 from margrove.ensemble.adaboost.algorithms import ALGORITHMS, Rule, VotingRule, rule_of
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS
 from margrove.ensemble.adaboost.classifier_training import OTHER_NAMES, ClassifierTraining
@@ -196,16 +197,19 @@ class AdaBoostClassifier(ClassifierMixin, ClassifierTraining):
         rows, rule, weights = self._rows(X), self._rule(), self.estimator_weights_
         total, n = float(weights.sum()), rows.shape[0]
         if isinstance(self._members, StumpMembers):
-            votes = self._members.votes(rows, weights, self.n_classes_)
+            votes = self._members.votes(rows, weights, self.n_classes_, self._threads(rows))
             others = max(self.n_classes_ - 1.0, 1.0)
             return votes - (total - votes) / others, total
         scores = np.zeros((n, self.n_classes_))
         size = rows_at_once(rows.shape[1]) if isinstance(self._members, TreeMembers) else max(n, 1)
-        for begin in range(0, n, size):
-            chosen = slice(begin, begin + size)
+
+        def add_up(tile: int) -> None:
+            chosen = slice(tile * size, (tile + 1) * size)
             for t, weight in enumerate(weights):
                 answers = self._members.answers(rows[chosen], t)
                 scores[chosen] += rule.scores(answers, float(weight))
+
+        run_tiles(add_up, -(-n // size), self._threads(rows))
         return scores, total
 
     def _decisions(self, scores: np.ndarray, total: float) -> np.ndarray:

@@ -279,7 +279,7 @@ class ClassifierTraining(Boosted):
         earlier = self._earlier(training, base)
         n_iter_no_change = self.n_iter_no_change if self.early_stopping is True else None
         n_threads = self._threads(training.rows.X)
-        if isinstance(rule, VotingRule) and is_small_tree(base, training.rows, 1):
+        if isinstance(rule, VotingRule) and is_small_tree(base, training.rows, 1, n_threads):
             return self._stump_process(
                 rule, base, training, validation, n_iter_no_change, n_rounds, earlier, n_threads
             )
@@ -339,7 +339,7 @@ class ClassifierTraining(Boosted):
         trees."""
         labels, n_classes, answers = training.labels, len(training.classes), rule.answers
         learner: LevelLearner | DeepTreeLearner | TreeLearner
-        if answers != "numbers" and is_small_tree(base, training.rows, DEEPEST):
+        if answers != "numbers" and is_small_tree(base, training.rows, DEEPEST, n_threads):
             fewest = rows_of_a_bin(n_classes, base.max_depth)
             learner = LevelLearner(
                 read_stump_table(table.X, n_threads, rows_of_a_bin=fewest), labels, n_classes,
@@ -348,7 +348,7 @@ class ClassifierTraining(Boosted):
             )  # fmt: skip
         elif (
             answers != "numbers"
-            and is_simple_tree(base, training.rows)
+            and is_simple_tree(base, training.rows, n_threads)
             and base.criterion != "error"
             and len(labels) <= MOST_ROWS
             and (training.samples == 1).all()
@@ -500,7 +500,7 @@ def _checksum(arrays: list[Any]) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         is_object = array.dtype == object
-        digest.update(repr(array.tolist()).encode() if is_object else array.tobytes())
+        digest.update(repr(array.tolist()).encode() if is_object else np.ascontiguousarray(array))
     return digest.hexdigest()[:16]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from margrove._runtime import kernel
+from margrove._runtime import region
 from margrove.ensemble.adaboost.stump_kernels import Stumps
 from margrove.ensemble.adaboost.stump_tables import StumpTable
 from margrove.ensemble.bagging import onto_all_classes
@@ -35,6 +35,7 @@ __all__ = ["EstimatorMembers", "Members", "StumpMembers", "TreeMembers", "answer
            "answers_of_trees", "rows_at_once"]  # fmt: skip
 
 _CELLS_AT_ONCE = 1 << 18
+_ROWS_OF_A_TILE = 1024
 
 
 class Members(Protocol):
@@ -206,20 +207,24 @@ class StumpMembers:
         """Whether missing values go to the left: to the larger side, bool (T,)."""
         return (2 * self.found.n_left > self.n_samples) | (self.found.feature < 0)
 
-    def votes(self, rows: Any, weights: np.ndarray, n_classes: int) -> np.ndarray:
+    def votes(
+        self, rows: Any, weights: np.ndarray, n_classes: int, n_threads: int = 1
+    ) -> np.ndarray:
         """The total weight of the stumps that vote for each class, (n, K)."""
         n = rows.shape[0]
-        votes = np.zeros((n, n_classes))
+        votes = np.empty((n, n_classes))
         place = np.zeros(rows.shape[1], np.int64)
         place[self._used] = np.arange(len(self._used))
         features = place[np.maximum(self.found.feature, 0)]
-        size = rows_at_once(len(self._used))
+        stumps = features, self.thresholds, self.found.classes, self._nan_left, weights
+        is_sparse = sp.issparse(rows)
+        columns = np.arange(len(self._used)) if is_sparse else self._used
+        size = rows_at_once(len(self._used)) if is_sparse else max(n, 1)
         for begin in range(0, n, size):
-            chosen = slice(begin, begin + size)
-            X = rows[chosen][:, self._used]
-            X = X.toarray() if sp.issparse(X) else X
-            _vote(np.ascontiguousarray(X, np.float64), features, self.thresholds,
-                  self.found.classes, self._nan_left, weights, votes[chosen])  # fmt: skip
+            X = rows[begin : begin + size]
+            X = X[:, self._used].toarray() if is_sparse else np.ascontiguousarray(X, np.float64)
+            n_tiles = -(-X.shape[0] // _ROWS_OF_A_TILE)
+            _vote(n_tiles, n_threads, X, columns, stumps, votes[begin : begin + size])
         return votes
 
     def estimators(self, t: int) -> list[Any]:
@@ -261,12 +266,28 @@ class StumpMembers:
         )
 
 
-@kernel
-def _vote(X, features, thresholds, classes, nan_left, weights, votes):
-    for i in range(X.shape[0]):
-        for t in range(len(features)):
-            value = X[i, features[t]]
-            on_left = value <= thresholds[t]
-            if value != value:  # noqa: PLR0124
-                on_left = nan_left[t]
-            votes[i, classes[t, 0 if on_left else 1]] += weights[t]
+@region
+def _vote(tile, X, columns, stumps, votes):
+    """The votes of a tile of rows; the features of stumps are places in `columns`."""
+    features, thresholds, classes, nan_left, weights = stumps
+    rows = X[tile * _ROWS_OF_A_TILE : (tile + 1) * _ROWS_OF_A_TILE]
+    values = np.empty((len(columns), len(rows)))
+    for i in range(len(rows)):
+        for k in range(len(columns)):
+            values[k, i] = rows[i, np.uint64(columns[k])]
+    sums = np.zeros((votes.shape[1], len(rows)))
+    for t in range(len(features)):
+        column, threshold, weight = values[features[t]], thresholds[t], weights[t]
+        left, right = sums[classes[t, 0]], sums[classes[t, 1]]
+        if nan_left[t]:
+            for i in range(len(column)):
+                left[i] += 0.0 if column[i] > threshold else weight
+                right[i] += weight if column[i] > threshold else 0.0
+        else:
+            for i in range(len(column)):
+                left[i] += weight if column[i] <= threshold else 0.0
+                right[i] += 0.0 if column[i] <= threshold else weight
+    first = tile * _ROWS_OF_A_TILE
+    for i in range(len(rows)):
+        for c in range(votes.shape[1]):
+            votes[first + i, c] = sums[c, i]

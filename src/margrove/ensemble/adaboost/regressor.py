@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils._tags import get_tags
 
 from margrove._data import canonical_form, check_targets, check_weights, moderate
+from margrove._runtime import run_tiles
 from margrove.ensemble.adaboost.boosted_ensemble import BOOSTING_PARAMETERS, Boosted
 from margrove.ensemble.adaboost.members import (
     EstimatorMembers,
@@ -307,18 +308,21 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
         n, medians = rows.shape[0], np.empty(rows.shape[0])
         is_tree = isinstance(self._members, TreeMembers)
         size = rows_at_once(max(rows.shape[1], len(self))) if is_tree else max(n, 1)
-        for begin in range(0, n, size):
-            chosen = slice(begin, begin + size)
+
+        def predict(tile: int) -> None:
+            chosen = slice(tile * size, (tile + 1) * size)
             answers = [self._members.answers(rows[chosen], t) for t in range(len(self))]
             medians[chosen] = weighted_medians(
                 np.concatenate(answers, axis=1), self.estimator_weights_
             )
+
+        run_tiles(predict, -(-n // size), self._threads(rows))
         return medians
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """`predict` after each round."""
         rows = self._rows(X)
-        medians = StagedMedians(rows.shape[0])
+        medians = StagedMedians(rows.shape[0], self._threads(rows))
         for t, weight in enumerate(self.estimator_weights_):
             yield medians.add(t, self._members.answers(rows, t)[:, 0], float(weight))
 

@@ -1,4 +1,10 @@
-"""The compiled functions of boosted stumps; see `stumps`."""
+"""The compiled functions of boosted stumps; see `stumps`.
+
+A round is five regions: tiles of features and changed rows add changes to histograms, tiles of bins
+add up these histograms and search them, tiles of rows add the votes of the stump and change their
+weights.
+All sums that decide anything are sums of whole numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +13,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, share_tiles
 from margrove.ensemble.adaboost.algorithms import LARGEST_WEIGHT, NO_BETTER
-from margrove.ensemble.adaboost.stump_tables import write_sides
-from margrove.grove.grow.search import GINI, ROUNDING_OF_SQUARES, consider, is_far, score_of_classes
+from margrove.ensemble.adaboost.stump_search import add_up_bins, find_best, search_bins
+from margrove.ensemble.adaboost.stump_tables import rows_of_tile, write_sides
 
-__all__ = ["CHANCE", "PERFECT", "RUNNING", "Rows", "Search", "StumpSettings", "Stumps",
-           "fill_histogram", "finish_round", "reset_weights", "run_rounds", "search_group",
-           "take_better", "update_histogram"]  # fmt: skip
+__all__ = ["CHANCE", "PERFECT", "RUNNING", "Rows", "StumpSettings", "Stumps", "reset_weights",
+           "run_rounds"]  # fmt: skip
 
 RUNNING, PERFECT, CHANCE = range(3)
 _BITS = 50  # of the sum of all weights after a reset
 _MOST_BITS = 61  # upper limit, together with the bits of a label
 _FEWEST_BITS = 42  # lower limit
+_DOUBT = 1e-6  # of a sum of weights near a power of two: larger than any rounding error
+_N_WRONG, _N_LEFT, _MORE_WRONG, _N_MISTAKEN = range(4)  # counts of a tile of rows
 
 
 class Rows(NamedTuple):
-    """The state of the rows.
+    """The state of the rows, of which each tile has its own segment of the changes.
 
     labels     int32 (n,)
     counts     int64 (n,)  multiplicity of each row
@@ -31,12 +38,19 @@ class Rows(NamedTuple):
     starts     float64 (n,)  logarithms of the first weights
     missed     float64 (n,)  sum of the weights of stumps that got the row wrong, which is added
     packed     int64 (n,)  whole weights (see the module), with the label in the lowest bits
-    shares     float64 (n,)  shares of the total weight before the first round
+    shares     float64 (n,)  shares of the total weight before the first round; empty if all are
+               equal
+    share_of   float64 (n + 1,)  the share of k rows, if all have equal shares; else empty
     votes      float64 (n, K)  for each class; empty for two classes, where `missed` is enough
     leading    int32 (n,)  the class with most votes; empty for two classes
     on_left    bool (n,)  whether the row is on the left of the current stump
+    mistaken   bool (n,)  whether all stumps so far get the row wrong; empty if shares are equal
     changed    int32 (n,)  the rows whose weights change
-    change     int64 (n,)  the changes of their whole weights
+    change     int64 (n,)  the changes of their whole weights, with the label in the lowest bits
+    spans      int64 (tiles, 2)  where the changes of each tile begin and end
+    figures    int64 (tiles, 8)  counts of each tile
+    sums       int64 (tiles, K or more)  changes of the classes in each tile
+    logs       float64 (tiles,)  scratch
     totals     int64 (K,)  whole weights of the classes
     """
 
@@ -47,29 +61,18 @@ class Rows(NamedTuple):
     missed: np.ndarray
     packed: np.ndarray
     shares: np.ndarray
+    share_of: np.ndarray
     votes: np.ndarray
     leading: np.ndarray
     on_left: np.ndarray
+    mistaken: np.ndarray
     changed: np.ndarray
     change: np.ndarray
-    totals: np.ndarray
-
-
-class Search(NamedTuple):
-    """The histogram of a group of features, and the best stump found there.
-
-    histogram   int64 (bins * K,)
-    left        int64 (K,)  classes on the left of the best stump
-    sums, rest  int64 (K,)  scratch
-    best        int64 (7,), score float64 (1,): see `consider`
-    """
-
-    histogram: np.ndarray
-    left: np.ndarray
+    spans: np.ndarray
+    figures: np.ndarray
     sums: np.ndarray
-    rest: np.ndarray
-    best: np.ndarray
-    score: np.ndarray
+    logs: np.ndarray
+    totals: np.ndarray
 
 
 class Stumps(NamedTuple):
@@ -110,22 +113,71 @@ class StumpSettings(NamedTuple):
     bits: int
 
 
+# -- whole weights --
+
+
 @kernel(bare=True)
-def reset_weights(rows, scales, bits):
-    """Compute shift, scale and whole weights again, such that their sum has _BITS bits."""
-    largest, total = -np.inf, 0.0
-    for i in range(len(rows.labels)):
-        largest = max(largest, rows.starts[i] + rows.missed[i])
-    for i in range(len(rows.labels)):
-        total += rows.counts[i] * math.exp(rows.starts[i] + rows.missed[i] - largest)
+def reset_weights(words, n_threads, rows, search, scales, bits):
+    """Compute shift, scale and whole weights again, such that their sum has _BITS bits.
+
+    All rows count as changed, and the histograms are empty.
+    """
+    n_tiles = len(rows.spans)
+    share_tiles(words, n_tiles, n_threads, _find_largest, (rows,))
+    largest = -np.inf
+    for tile in range(n_tiles):
+        largest = max(largest, rows.logs[tile])
     scales[0] = largest
-    scales[1] = 2.0 ** (_BITS - math.frexp(total)[1])
+    share_tiles(words, n_tiles, n_threads, _add_weights, (rows, largest))
+    total = 0.0
+    for tile in range(n_tiles):
+        total += rows.logs[tile]
+    fraction, exponent = math.frexp(total)
+    if fraction < 0.5 + _DOUBT or fraction > 1.0 - _DOUBT:
+        exponent = math.frexp(_sum_of_weights(rows, 0, len(rows.labels), largest))[1]
+    scales[1] = 2.0 ** (_BITS - exponent)
+    share_tiles(words, n_tiles, n_threads, _pack_weights, (rows, scales, bits))
     for c in range(len(rows.totals)):
         rows.totals[c] = 0
-    for i in range(len(rows.labels)):
+    _add_sums(rows)
+    share_tiles(words, len(search.chunks.begin), n_threads, _empty_bins, (search,))
+
+
+@kernel(inner=True)
+def _find_largest(tile, rows):
+    begin, end = rows_of_tile(tile, len(rows.labels))
+    largest = -np.inf
+    for i in range(begin, end):
+        largest = max(largest, rows.starts[i] + rows.missed[i])
+    rows.logs[tile] = largest
+
+
+@kernel(inner=True)
+def _add_weights(tile, rows, largest):
+    begin, end = rows_of_tile(tile, len(rows.labels))
+    rows.logs[tile] = _sum_of_weights(rows, begin, end, largest)
+
+
+@kernel(inner=True)
+def _sum_of_weights(rows, begin, end, largest):
+    total = 0.0
+    for i in range(begin, end):
+        total += rows.counts[i] * math.exp(rows.starts[i] + rows.missed[i] - largest)
+    return total
+
+
+@kernel(inner=True)
+def _pack_weights(tile, rows, scales, bits):
+    begin, end = rows_of_tile(tile, len(rows.labels))
+    sums = rows.sums[tile]
+    for c in range(len(rows.totals)):
+        sums[c] = 0
+    for i in range(begin, end):
         weight = _units_of_row(rows, i, scales)
         rows.packed[i] = (weight << bits) | rows.labels[i]
-        rows.totals[rows.labels[i]] += weight
+        rows.changed[i], rows.change[i] = i, rows.packed[i]
+        sums[rows.labels[i]] += weight
+    rows.spans[tile, 0], rows.spans[tile, 1] = begin, end
 
 
 @kernel(inner=True)
@@ -134,270 +186,269 @@ def _units_of_row(rows, i, scales):
     return rows.counts[i] * np.int64(max(1.0, np.rint(share * scales[1])))
 
 
-@kernel(bare=True)
-def fill_histogram(group, rows, bits, search):
-    """Compute the histogram from all rows."""
-    histogram, n_classes = search.histogram, len(rows.totals)
-    for b in range(len(histogram)):
-        histogram[b] = 0
-    for i in range(len(rows.labels)):
-        label, weight = np.uint64(rows.labels[i]), rows.packed[i] >> bits
-        for p in range(group.starts[i], group.starts[i + 1]):
-            histogram[np.uint64(group.bins[p]) * np.uint64(n_classes) + label] += weight
-
-
-@kernel(bare=True)
-def update_histogram(group, rows, n_changed, search):
-    """Add the changes of the weights in the last round to the histogram."""
-    histogram, n_classes = search.histogram, len(rows.totals)
-    for k in range(n_changed):
-        i = rows.changed[k]
-        label, change = np.uint64(rows.labels[i]), rows.change[k]
-        for p in range(group.starts[i], group.starts[i + 1]):
-            histogram[np.uint64(group.bins[p]) * np.uint64(n_classes) + label] += change
-
-
-@kernel(bare=True)
-def search_group(group, rows, settings, search):
-    """Find the best stump of a group of features."""
-    search.best[0] = -1
-    search.score[0] = -np.inf
-    for k in range(len(group.features)):
-        if group.place[k] >= 0:
-            _read_in_order(group, k, rows, settings, search)
-        else:
-            _read_bins(group, k, rows, settings, search)
+@kernel(inner=True)
+def _add_sums(rows):
+    """Add the changes of the classes in all tiles to the totals."""
+    for tile in range(len(rows.sums)):
+        for c in range(len(rows.totals)):
+            rows.totals[c] += rows.sums[tile, c]
 
 
 @kernel(inner=True)
-def _read_bins(group, k, rows, settings, search):
-    histogram, left, rest = search.histogram, search.sums, search.rest
-    n_classes = len(left)
-    begin, end, omitted = group.first[k], group.first[k + 1], group.omitted[k]
-    total = np.int64(0)
-    for c in range(n_classes):
-        left[c] = 0
-        rest[c] = rows.totals[c]
-        total += rows.totals[c]
-    if omitted >= 0:
-        for b in range(begin, end):
-            if b != begin + omitted:
-                for c in range(n_classes):
-                    rest[c] -= histogram[b * n_classes + c]
-    weight_left = np.int64(0)
-    for code in range(end - begin - 1):
-        row = (begin + code) * n_classes
-        for c in range(n_classes):
-            weight = rest[c] if code == omitted else histogram[row + c]
-            left[c] += weight
-            weight_left += weight
-        _consider_split(settings.criterion, left, rows.totals, weight_left, total,
-                        group.features[k], code, search)  # fmt: skip
+def _empty_bins(tile, search):
+    chunks, n_classes = search.chunks, search.n_classes
+    for cell in range(chunks.begin[tile] * n_classes, chunks.end[tile] * n_classes):
+        for part in range(len(search.histograms)):
+            search.histograms[part, cell] = 0
+
+
+# -- histograms --
 
 
 @kernel(inner=True)
-def _read_in_order(group, k, rows, settings, search):
-    """Search row by row in sorted order. Floating point sums of squares show that most splits are
-    far worse than the best; only the others are scored exactly."""
-    left = search.sums
-    n_classes, bits = len(left), settings.bits
-    mask = np.int64((1 << bits) - 1)
-    order, feature = group.orders[group.place[k]], group.features[k]
-    total, weight_left = np.int64(0), np.int64(0)
-    squares_left, squares_right = 0.0, 0.0
-    for c in range(n_classes):
-        left[c] = 0
-        total += rows.totals[c]
-        squares_right += float(rows.totals[c]) * float(rows.totals[c])
-    slack = ROUNDING_OF_SQUARES * squares_right * float(len(order))
-    low, last = np.uint32(0x7FFFFFFF), np.uint32(31)
-    code = 0
-    is_gini = settings.criterion == GINI
-    for at in range(len(order) - 1):
-        entry = order[at]
-        packed = rows.packed[np.uint64(entry & low)]
-        weight, label = packed >> bits, np.uint64(packed & mask)
-        before = left[label]
-        left[label] = before + weight
-        weight_left += weight
-        if is_gini:
-            real = float(weight)
-            squares_left += real * (2.0 * float(before) + real)
-            squares_right -= real * (2.0 * float(rows.totals[label] - before) - real)
-        if entry >> last:
-            if (
-                not is_gini
-                or search.best[0] < 0
-                or not is_far(squares_left, squares_right, slack, weight_left,
-                              total - weight_left, search.score[0])
-            ):  # fmt: skip
-                _consider_split(settings.criterion, left, rows.totals, weight_left, total, feature,
-                                code, search)  # fmt: skip
-            code += 1
+def _update_histograms(tile, features, columns, rows, stumps, last, bits, search):
+    """Add the changes of some tiles of rows to the histogram of a feature, or of a group.
+
+    The first tile adds up the training error of the last round, if it is not known yet.
+    """
+    if tile == 0:
+        _add_up_mistakes(rows, stumps, last)
+        return
+    n_groups = len(features.starts)
+    n_tiles, n_parts, n_classes = len(rows.spans), len(search.histograms), search.n_classes
+    unit, part = divmod(tile - 1, n_parts)  # first the groups, which take longer
+    first, end = part * n_tiles // n_parts, (part + 1) * n_tiles // n_parts
+    histogram = search.histograms[part]
+    if unit < n_groups:
+        _add_entries(features.starts[unit], features.bins, rows, first, end, bits, n_classes,
+                     histogram)  # fmt: skip
+        return
+    feature, dense = features.by_column[unit - n_groups], columns.dense
+    place = dense.place[feature]
+    base = features.first[feature]
+    cells = histogram[base * n_classes :]
+    if dense.width[feature] == 0:
+        _add_codes(dense.narrow[place], rows, first, end, bits, n_classes, cells)
+    elif dense.width[feature] == 1:
+        _add_codes(dense.medium[place], rows, first, end, bits, n_classes, cells)
+    else:
+        _add_codes(dense.wide[place], rows, first, end, bits, n_classes, cells)
 
 
 @kernel(inner=True)
-def _consider_split(criterion, left, totals, weight_left, total, feature, code, search):
-    """Keep the split if it is better than the best."""
-    weight_right = total - weight_left
-    score, exact = score_of_classes(criterion, left, totals, weight_left, weight_right)
-    if (search.best[0] < 0 or score >= search.score[0]) and consider(
-        criterion, False, np.int64(exact), weight_left, np.int64(0), weight_right, score, feature,
-        code, search.best, search.score,
-    ):  # fmt: skip
-        _keep(left, search.left)
+def _add_codes(codes, rows, first, end, bits, n_classes, cells):
+    mask, width = np.int64((1 << bits) - 1), np.uint64(n_classes)
+    for tile in range(first, end):
+        for k in range(rows.spans[tile, 0], rows.spans[tile, 1]):
+            change = rows.change[k]
+            code = np.uint64(codes[np.uint64(rows.changed[k])])
+            cells[code * width + np.uint64(change & mask)] += change >> bits
 
 
 @kernel(inner=True)
-def _keep(sums, kept):
-    for c in range(len(sums)):
-        kept[c] = sums[c]
+def _add_entries(starts, bins, rows, first, end, bits, n_classes, histogram):
+    mask, width = np.int64((1 << bits) - 1), np.uint64(n_classes)
+    for tile in range(first, end):
+        for k in range(rows.spans[tile, 0], rows.spans[tile, 1]):
+            i = np.uint64(rows.changed[k])
+            label, change = np.uint64(rows.change[k] & mask), rows.change[k] >> bits
+            for p in range(starts[i], starts[i + np.uint64(1)]):
+                histogram[np.uint64(bins[p]) * width + label] += change
 
 
-@kernel(bare=True)
-def take_better(criterion, other, best):
-    """Replace the stump in `best` if that of `other` is better."""
-    if consider(
-        criterion, False, other.best[1], other.best[2], other.best[3], other.best[4],
-        other.score[0], other.best[0], other.best[5], best.best, best.score,
-    ):  # fmt: skip
-        _keep(other.left, best.left)
+@kernel(inner=True)
+def _add_up_mistakes(rows, stumps, t):
+    """The training error after round t: shares are added in the order of the rows."""
+    if t < 0 or len(rows.mistaken) == 0:
+        return
+    error = 0.0
+    for i in range(len(rows.mistaken)):
+        error += rows.shares[i] if rows.mistaken[i] else 0.0
+    stumps.training_error[t] = error
 
 
-@kernel(bare=True)
-def finish_round(columns, rows, search, stumps, settings, scales, t, replayed):
+# -- rounds --
+
+
+@kernel(inner=True)
+def _finish_round(words, n_threads, columns, rows, search, stumps, settings, scales, t, replayed):
     """Compute the weight of the stump and update the weights of the rows.
 
-    Returns whether whole weights were computed again, otherwise how many rows changed, and RUNNING,
-    PERFECT or CHANCE.
+    Returns RUNNING, PERFECT or CHANCE.
     """
+    n_tiles = len(rows.spans)
     total = np.int64(0)
     for c in range(len(rows.totals)):
         total += rows.totals[c]
-    if not replayed:
-        _describe(rows, search, stumps, t, total)
-        wrong = total - search.left[stumps.classes[t, 0]]
-        if stumps.feature[t] >= 0:
-            right = stumps.classes[t, 1]
-            wrong -= rows.totals[right] - search.left[right]
-        error = float(wrong) / float(total)
-        if wrong > 0 and error >= settings.chance - NO_BETTER:
-            return False, 0, CHANCE
-        stumps.error[t] = error
-        stumps.weight[t] = 1.0
-        if wrong > 0:
-            odds = math.log((1.0 - error) / error)
-            stumps.weight[t] = min(settings.learning_rate * (odds + settings.bonus), LARGEST_WEIGHT)
-    outcome = PERFECT if stumps.error[t] == 0.0 else RUNNING
-    if stumps.feature[t] >= 0:
-        write_sides(columns, stumps.feature[t], stumps.code[t], rows.on_left)
-    else:
-        for i in range(len(rows.labels)):
-            rows.on_left[i] = True
-    n_changed, shrinks = _update_rows(rows, stumps, t, scales)
+    if not replayed and not _weigh_stump(rows, search, stumps, settings, t, total):
+        for tile in range(n_tiles):
+            rows.spans[tile, 1] = rows.spans[tile, 0]
+        return CHANCE
     weight, error = stumps.weight[t], stumps.error[t]
+    outcome = PERFECT if error == 0.0 else RUNNING
+    scales[2] += weight
+    share_tiles(words, n_tiles, n_threads, _add_votes, (columns, rows, stumps, scales[2], t))
+    shrinks = _count_rows(rows, stumps, t)
     growth = 1.0 + math.exp(min(weight, 700.0)) * error
     if shrinks:
         scales[0] += weight
         growth = error
     largest = 2.0 ** float(_MOST_BITS - settings.bits)
     if not 2.0**_FEWEST_BITS < float(total) * growth < largest:
-        reset_weights(rows, scales, settings.bits)
-        return True, 0, outcome
-    _change_weights(rows, n_changed, scales, settings.bits)
-    return False, n_changed, outcome
+        reset_weights(words, n_threads, rows, search, scales, settings.bits)
+        return outcome
+    share_tiles(words, n_tiles, n_threads, _change_weights, (rows, shrinks, scales, settings.bits))
+    _add_sums(rows)
+    return outcome
 
 
 @kernel(inner=True)
-def _change_weights(rows, n_changed, scales, bits):
-    """Update the whole weights of the changed rows."""
-    for k in range(n_changed):
-        i = rows.changed[k]
-        new = _units_of_row(rows, i, scales)
-        rows.change[k] = new - (rows.packed[i] >> bits)
-        rows.packed[i] = (new << bits) | rows.labels[i]
-        rows.totals[rows.labels[i]] += rows.change[k]
+def _weigh_stump(rows, search, stumps, settings, t, total):
+    """Describe the stump of round t; returns whether it is better than chance."""
+    left = search.left[-1]
+    _describe(rows, search.best[-1], left, stumps, t, total)
+    wrong = total - left[stumps.classes[t, 0]]
+    if stumps.feature[t] >= 0:
+        right = stumps.classes[t, 1]
+        wrong -= rows.totals[right] - left[right]
+    error = float(wrong) / float(total)
+    if wrong > 0 and error >= settings.chance - NO_BETTER:
+        return False
+    stumps.error[t] = error
+    stumps.weight[t] = 1.0
+    if wrong > 0:
+        odds = math.log((1.0 - error) / error)
+        stumps.weight[t] = min(settings.learning_rate * (odds + settings.bonus), LARGEST_WEIGHT)
+    return True
 
 
 @kernel(inner=True)
-def _describe(rows, search, stumps, t, total):
+def _describe(rows, best, in_left, stumps, t, total):
     """Record the stump: its split, and its predictions and shares on both sides."""
     n_classes = len(rows.totals)
-    stumps.feature[t] = search.best[0]
-    stumps.code[t] = search.best[5]
+    stumps.feature[t] = best[0]
+    stumps.code[t] = best[5]
     first, second = 0, 0
     for c in range(n_classes):
         if stumps.feature[t] < 0:
-            search.left[c] = rows.totals[c]
-        left, right = search.left[c], rows.totals[c] - search.left[c]
+            in_left[c] = rows.totals[c]
+        left, right = in_left[c], rows.totals[c] - in_left[c]
         stumps.shares[t, 0, c] = float(left) / float(total)
         stumps.shares[t, 1, c] = float(right) / float(total)
-        if left > search.left[first]:
+        if left > in_left[first]:
             first = c
-        if right > rows.totals[second] - search.left[second]:
+        if right > rows.totals[second] - in_left[second]:
             second = c
     stumps.classes[t, 0] = first
     stumps.classes[t, 1] = second if stumps.feature[t] >= 0 else first
 
 
 @kernel(inner=True)
-def _update_rows(rows, stumps, t, scales):
-    """Add the stump's prediction to `missed` and `votes` of each row.
+def _add_votes(tile, columns, rows, stumps, total_weight, t):
+    """Add the stump's prediction to `missed` and `votes` of the rows of a tile.
 
-    The smaller set of right or wrong rows is listed in `changed`. Returns its size, and whether it
-    is the set of right rows.
+    Wrong rows are listed from the front of the tile's segment, right ones from the back.
     """
+    begin, end = rows_of_tile(tile, len(rows.labels))
+    if stumps.feature[t] >= 0:
+        write_sides(columns, stumps.feature[t], stumps.code[t], begin, end, rows.on_left)
+    else:
+        for i in range(begin, end):
+            rows.on_left[i] = True
     left, right, weight = stumps.classes[t, 0], stumps.classes[t, 1], stumps.weight[t]
-    scales[2] += weight
-    half = 0.5 * scales[2]
-    n, many = len(rows.labels), len(rows.leading) > 0
-    n_wrong, n_left, error = 0, 0, 0.0
-    more_wrong = np.int64(0)
-    for i in range(n):
-        predicted, label = right, rows.labels[i]
-        if rows.on_left[i]:
-            predicted = left
-            n_left += rows.samples[i]
+    half = 0.5 * total_weight
+    many, equal = len(rows.leading) > 0, len(rows.mistaken) == 0
+    first_right, next_wrong = end, begin
+    n_left, more_wrong, n_mistaken = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(begin, end):
+        label, is_left = rows.labels[i], rows.on_left[i]
+        predicted = left if is_left else right
+        n_left += rows.samples[i] if is_left else 0
         is_wrong = predicted != label
-        # Wrong rows are listed from the front, right ones from the back.
-        rows.changed[n_wrong if is_wrong else n - 1 - (i - n_wrong)] = i
-        n_wrong += is_wrong
+        rows.changed[next_wrong if is_wrong else first_right - 1] = i
+        next_wrong += np.int64(is_wrong)
+        first_right -= np.int64(not is_wrong)
         more_wrong += rows.counts[i] if is_wrong else -rows.counts[i]
         rows.missed[i] += weight if is_wrong else 0.0
         if many:
-            votes, leading = rows.votes[i], rows.leading[i]
-            votes[predicted] += weight
-            if votes[predicted] > votes[leading] or (
-                votes[predicted] == votes[leading] and predicted < leading
-            ):
-                rows.leading[i] = predicted
-            if rows.leading[i] != label:
-                error += rows.shares[i]
-        elif rows.missed[i] > half or (rows.missed[i] == half and label == 1):
-            error += rows.shares[i]
+            mistaken = _vote(rows.votes[i], rows.leading, i, predicted, weight) != label
+        else:
+            mistaken = rows.missed[i] > half or (rows.missed[i] == half and label == 1)
+        n_mistaken += np.int64(mistaken)
+        if not equal:
+            rows.mistaken[i] = mistaken
+    figures = rows.figures[tile]
+    figures[_N_WRONG], figures[_N_LEFT] = next_wrong - begin, n_left
+    figures[_MORE_WRONG], figures[_N_MISTAKEN] = more_wrong, n_mistaken
+
+
+@kernel(inner=True)
+def _vote(votes, leading, i, predicted, weight):
+    """The class with most votes, after a vote; the first of equal ones."""
+    votes[predicted] += weight
+    best = leading[i]
+    if votes[predicted] > votes[best] or (votes[predicted] == votes[best] and predicted < best):
+        leading[i] = predicted
+        return predicted
+    return best
+
+
+@kernel(inner=True)
+def _count_rows(rows, stumps, t):
+    """Add up the counts of the tiles; returns whether the weights of the right rows shrink."""
+    n_left, more_wrong, n_mistaken = np.int64(0), np.int64(0), np.int64(0)
+    for tile in range(len(rows.figures)):
+        n_left += rows.figures[tile, _N_LEFT]
+        more_wrong += rows.figures[tile, _MORE_WRONG]
+        n_mistaken += rows.figures[tile, _N_MISTAKEN]
     stumps.n_left[t] = n_left
-    stumps.training_error[t] = error
-    if more_wrong <= 0:
-        return n_wrong, False
-    for k in range(n - n_wrong):
-        rows.changed[k] = rows.changed[n_wrong + k]
-    return n - n_wrong, True
+    if len(rows.share_of):
+        stumps.training_error[t] = rows.share_of[n_mistaken]
+    return more_wrong > 0
+
+
+@kernel(inner=True)
+def _change_weights(tile, rows, shrinks, scales, bits):
+    """Update the whole weights of the wrong rows of a tile, or of its right rows."""
+    begin, end = rows_of_tile(tile, len(rows.labels))
+    middle = begin + rows.figures[tile, _N_WRONG]
+    first, last = (middle, end) if shrinks else (begin, middle)
+    sums = rows.sums[tile]
+    for c in range(len(rows.totals)):
+        sums[c] = 0
+    for k in range(first, last):
+        i = rows.changed[k]
+        new, label = _units_of_row(rows, i, scales), rows.labels[i]
+        change = new - (rows.packed[i] >> bits)
+        rows.change[k] = (change << bits) | label
+        rows.packed[i] = (new << bits) | label
+        sums[label] += change
+    rows.spans[tile, 0], rows.spans[tile, 1] = first, last
 
 
 @kernel(bare=True)
 def run_rounds(
-    group, columns, rows, search, stumps, settings, scales, t, last, n_changed, replayed
+    words, n_threads, features, columns, rows, search, stumps, settings, scales, t, last, replayed
 ):
-    """Run rounds t .. last - 1, unless boosting stops before."""
-    outcome = RUNNING
+    """Run rounds t .. last - 1, unless boosting stops before; returns where and why."""
+    outcome, bits, summed = RUNNING, settings.bits, -1
+    n_tiles = 1 + len(search.histograms) * (len(features.by_column) + len(features.starts))
+    n_chunks = len(search.chunks.begin)
     while t < last and outcome == RUNNING:
-        update_histogram(group, rows, n_changed, search)
+        share_tiles(words, n_tiles, n_threads, _update_histograms,
+                    (features, columns, rows, stumps, summed, bits, search))  # fmt: skip
+        summed = -1
+        share_tiles(words, n_chunks, n_threads, add_up_bins, (search,))
         if not replayed:
-            search_group(group, rows, settings, search)
-        restarted, n_changed, outcome = finish_round(columns, rows, search, stumps, settings,
-                                                     scales, t, replayed)  # fmt: skip
-        if restarted:
-            fill_histogram(group, rows, settings.bits, search)
+            share_tiles(
+                words, n_chunks, n_threads, search_bins,
+                (features, rows.packed, rows.totals, bits, settings.criterion, search),
+            )  # fmt: skip
+            find_best(settings.criterion, search)
+        outcome = _finish_round(words, n_threads, columns, rows, search, stumps, settings, scales,
+                                t, replayed)  # fmt: skip
         if outcome != CHANCE:
+            summed = t
             t += 1
-    return t, n_changed, outcome
+    _add_up_mistakes(rows, stumps, summed)
+    return t, outcome

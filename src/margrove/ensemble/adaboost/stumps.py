@@ -14,23 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import run_tiles
+from margrove._runtime import pool_words
 from margrove.ensemble.adaboost.stump_kernels import (
-    CHANCE,
     RUNNING,
     Rows,
-    Search,
     Stumps,
     StumpSettings,
-    fill_histogram,
-    finish_round,
     reset_weights,
     run_rounds,
-    search_group,
-    take_better,
-    update_histogram,
 )
-from margrove.ensemble.adaboost.stump_tables import StumpTable
+from margrove.ensemble.adaboost.stump_search import new_search
+from margrove.ensemble.adaboost.stump_tables import StumpTable, tiles_of_rows
 from margrove.grove import CRITERIA
 
 __all__ = ["StumpBooster"]
@@ -72,54 +66,49 @@ class StumpBooster:
         n_threads: int = 1,
     ) -> None:
         n, many = table.n_rows, n_classes > 2
-        weights = counts * np.exp(logs - logs.max())
+        n_tiles, n_sums = tiles_of_rows(n), -(-n_classes // 8) * 8
+        shares, share_of = _shares_of(counts, logs)
         self._table, self._n_threads = table, n_threads
         self._rows = Rows(
             labels.astype(np.int32),
-            counts.astype(np.int64),
-            samples.astype(np.int64),
-            np.array(logs, dtype=np.float64),
+            counts.astype(np.int64, copy=False),
+            samples.astype(np.int64, copy=False),
+            logs.astype(np.float64, copy=False),
             np.zeros(n),
             np.empty(n, np.int64),
-            weights / weights.sum(),
+            shares,
+            share_of,
             np.zeros((n if many else 0, n_classes)),
             np.zeros(n if many else 0, np.int32),
             np.empty(n, np.bool_),
+            np.zeros(len(shares), np.bool_),
             np.empty(n, np.int32),
             np.empty(n, np.int64),
+            np.zeros((n_tiles, 2), np.int64),
+            np.zeros((n_tiles, 8), np.int64),
+            np.zeros((n_tiles, n_sums), np.int64),
+            np.zeros(n_tiles),
             np.zeros(n_classes, np.int64),
         )
         bits = int(n_classes - 1).bit_length()
         self._settings = StumpSettings(CRITERIA[criterion].code, bonus, chance, learning_rate, bits)
-        self._searches = [
-            Search(
-                np.zeros(int(group.first[-1]) * n_classes, np.int64),
-                np.empty(n_classes, np.int64),
-                np.empty(n_classes, np.int64),
-                np.empty(n_classes, np.int64),
-                np.empty(7, np.int64),
-                np.empty(1),
-            )
-            for group in table.groups
-        ]
+        n_parts = table.parts_of_rows(int(table.features.first[-1]) * n_classes, n_threads)
+        self._search = new_search(table.features, n_classes, n_parts)
         self._scales = np.zeros(3)  # shift and scale of whole weights; sum of the stumps' weights
-        self._n_changed = 0
         self.stumps = new_stumps(16, n_classes)
         self.rounds = 0
         self.outcome = RUNNING
-        self._start_weights()
+        reset_weights(
+            pool_words(n_threads), n_threads, self._rows, self._search, self._scales, bits
+        )
 
     @property
     def cost_of_round(self) -> float:
         """A rough number of elementary steps."""
-        groups = self._table.groups
-        cells = sum(len(group.bins) / 4 + group.orders.size for group in groups)
-        return cells + sum(len(search.histogram) for search in self._searches) + self._table.n_rows
-
-    def _start_weights(self) -> None:
-        reset_weights(self._rows, self._scales, self._settings.bits)
-        for group, search in zip(self._table.groups, self._searches, strict=True):
-            fill_histogram(group, self._rows, self._settings.bits, search)
+        features = self._table.features
+        cells = len(features.by_column) * self._table.n_rows + len(features.bins)
+        n_bins = self._search.histograms.shape[1]
+        return cells / 4 + features.orders.size + n_bins + self._table.n_rows
 
     def advance(self, n_rounds: int, *, replayed: bool = False) -> None:
         """Run rounds until boosting stops; with `replayed`, the stumps are already known."""
@@ -129,43 +118,11 @@ class StumpBooster:
             for old, new in zip(self.stumps, larger, strict=True):
                 new[: self.rounds] = old[: self.rounds]
             self.stumps = larger
-        columns, settings, rows = self._table.columns, self._settings, self._rows
-        if len(self._searches) == 1:
-            self.rounds, self._n_changed, self.outcome = run_rounds(
-                self._table.groups[0], columns, rows, self._searches[0], self.stumps, settings,
-                self._scales, self.rounds, last, self._n_changed, replayed,
-            )  # fmt: skip
-            return
-        while self.rounds < last and self.outcome == RUNNING:
-            self._one_round(replayed)
-
-    def _one_round(self, replayed: bool) -> None:
-        """One round with several groups of features, in parallel."""
-        groups, searches, rows = self._table.groups, self._searches, self._rows
-
-        def search(k: int) -> None:
-            update_histogram(groups[k], rows, self._n_changed, searches[k])
-            if not replayed:
-                search_group(groups[k], rows, self._settings, searches[k])
-
-        run_tiles(search, len(groups), self._n_threads)
-        best = searches[0]
-        if not replayed:
-            for other in searches[1:]:
-                if other.best[0] >= 0:
-                    take_better(self._settings.criterion, other, best)
-        restarted, self._n_changed, self.outcome = finish_round(
-            self._table.columns, rows, best, self.stumps, self._settings, self._scales, self.rounds,
-            replayed,
+        self.rounds, self.outcome = run_rounds(
+            pool_words(self._n_threads), self._n_threads, self._table.features,
+            self._table.columns, self._rows, self._search, self.stumps, self._settings,
+            self._scales, self.rounds, last, replayed,
         )  # fmt: skip
-        if restarted:
-            run_tiles(
-                lambda k: fill_histogram(groups[k], rows, self._settings.bits, searches[k]),
-                len(groups),
-                self._n_threads,
-            )
-        if self.outcome != CHANCE:
-            self.rounds += 1
 
     def resume(self, stumps: Stumps, n_rounds: int) -> None:
         """Repeat the rounds of an earlier fit."""
@@ -178,3 +135,16 @@ class StumpBooster:
         weights = self._rows.counts * np.exp(logs - logs.max())
         total: np.ndarray = weights / weights.sum()
         return total
+
+
+def _shares_of(counts: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The shares of the rows; if all are equal, instead the sums of 0, 1, 2, ... of them."""
+    n = len(counts)
+    if (logs == logs[0]).all() and (counts == counts[0]).all():
+        weight = float(counts[0])
+        share = weight / (weight * n)
+        sums = np.zeros(n + 1)
+        np.cumsum(np.full(n, share), out=sums[1:])
+        return np.empty(0), sums
+    weights = counts * np.exp(logs - logs.max())
+    return weights / weights.sum(), np.empty(0)

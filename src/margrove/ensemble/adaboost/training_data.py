@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._runtime import region
 from margrove.ensemble.bagging import MixedTable, read_mixed, read_mixed_like_fitted
 from margrove.grove import CRITERIA, DecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
 from margrove.grove.table import TreeTable, read_table, read_table_like_fitted
 
 __all__ = [
     "BoostingRows",
+    "has_infinity",
+    "has_nan",
     "is_plain_tree",
     "is_simple_tree",
     "is_small_tree",
@@ -43,6 +46,7 @@ _OF_SMALL_TREES = {
     "max_leaf_nodes": (None,),
     "max_bins": (None,),
 }
+_CELLS_OF_A_TILE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -76,14 +80,14 @@ def is_plain_tree(base: Any) -> bool:
     return CRITERIA[base.criterion].impurity is None and _is_among(base, _OF_PLAIN_TREES)
 
 
-def is_small_tree(base: Any, rows: BoostingRows, deepest: int) -> bool:
+def is_small_tree(base: Any, rows: BoostingRows, deepest: int, n_threads: int = 1) -> bool:
     """Whether `base` is a simple tree of at most `deepest` levels, without other size limits."""
     if getattr(base, "max_depth", None) is None or base.max_depth > deepest:
         return False
-    return _is_among(base, _OF_SMALL_TREES) and is_simple_tree(base, rows)
+    return _is_among(base, _OF_SMALL_TREES) and is_simple_tree(base, rows, n_threads)
 
 
-def is_simple_tree(base: Any, rows: BoostingRows) -> bool:
+def is_simple_tree(base: Any, rows: BoostingRows, n_threads: int = 1) -> bool:
     """Whether `base` is a classification tree that has only size limits, on numeric columns
     without missing values."""
     table = rows.table
@@ -94,8 +98,55 @@ def is_simple_tree(base: Any, rows: BoostingRows) -> bool:
         return False
     if not _is_among(base, _OF_SIMPLE_TREES):
         return False
-    values = table.X.data if sp.issparse(table.X) else table.X
-    return not np.isnan(values).any()
+    return not has_nan(table.X, n_threads)
+
+
+def has_nan(X: Any, n_threads: int = 1) -> bool:
+    """Whether a value is missing."""
+    values = X.data if sp.issparse(X) else X
+    if not _is_large_and_plain(values):
+        return bool(np.isnan(values).any())
+    return bool(_kinds_of(values, n_threads)[:, 0].any())
+
+
+def has_infinity(X: Any, n_threads: int = 1) -> bool:
+    """Whether a value is infinite."""
+    values = X.data if sp.issparse(X) else X
+    if not _is_large_and_plain(values):
+        return bool(np.isinf(values).any())
+    return bool(_kinds_of(values, n_threads)[:, 1].any())
+
+
+def _is_large_and_plain(values: Any) -> bool:
+    """Whether it is an array of the one type for which the kernel is compiled."""
+    flags = values.flags
+    return bool(
+        values.size > _CELLS_OF_A_TILE
+        and values.dtype == np.float64
+        and flags.c_contiguous
+        and flags.writeable
+    )
+
+
+def _kinds_of(values: np.ndarray, n_threads: int) -> np.ndarray:
+    """Whether each tile has NaN, and infinity: bool (tiles, 2)."""
+    n_tiles = -(-values.size // _CELLS_OF_A_TILE)
+    found = np.zeros((n_tiles, 2), np.bool_)
+    _find_special_values(n_tiles, n_threads, values.reshape(-1), found)
+    return found
+
+
+@region(bare=True, fast_sums=True)
+def _find_special_values(tile, values, found):
+    part = values[tile * _CELLS_OF_A_TILE : (tile + 1) * _CELLS_OF_A_TILE]
+    total = 0.0
+    for k in range(len(part)):
+        total += part[k] * 0.0
+    if total == 0.0:
+        return
+    for k in range(len(part)):
+        found[tile, 0] |= part[k] != part[k]
+        found[tile, 1] |= abs(part[k]) == np.inf
 
 
 def _is_among(base: DecisionTree, allowed: dict[str, tuple[Any, ...]]) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import region
 
 __all__ = ["StagedMedians", "weighted_medians"]
+
+_ROWS_OF_A_TILE = 2048
 
 
 def weighted_medians(answers: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -30,7 +32,8 @@ class StagedMedians:
     members   int32 (n, capacity)  the member of each prediction
     """
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, n_threads: int = 1) -> None:
+        self._n_threads = n_threads
         self._answers = np.empty((n_rows, 0))
         self._members = np.empty((n_rows, 0), np.int32)
         self._weights = np.empty(0)
@@ -41,7 +44,9 @@ class StagedMedians:
             self._enlarge(2 * t + 8)
         self._weights = np.append(self._weights[:t], weight)
         medians = np.empty(len(answers))
-        _insert(self._answers, self._members, answers, self._weights, medians)
+        n_tiles = -(-len(answers) // _ROWS_OF_A_TILE)
+        arrays = self._answers, self._members, answers, self._weights, medians
+        _insert(n_tiles, self._n_threads, *arrays)
         return medians
 
     def _enlarge(self, capacity: int) -> None:
@@ -51,11 +56,11 @@ class StagedMedians:
         self._answers, self._members = answers, members
 
 
-@kernel
-def _insert(sorted_answers, members, answers, weights, medians):
+@region(bare=True)
+def _insert(tile, sorted_answers, members, answers, weights, medians):
     """Insert the answers of the last member in ascending order, behind equal ones."""
-    last = len(weights) - 1
-    for i in range(len(answers)):
+    last, begin = len(weights) - 1, tile * _ROWS_OF_A_TILE
+    for i in range(begin, min(begin + _ROWS_OF_A_TILE, len(answers))):
         place = last
         while place > 0 and sorted_answers[i, place - 1] > answers[i]:
             sorted_answers[i, place] = sorted_answers[i, place - 1]

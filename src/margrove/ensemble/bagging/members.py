@@ -22,6 +22,12 @@ from margrove._runtime import (
     whole_number,
 )
 from margrove.ensemble.bagging.estimator_states import fitted_values, refitted, require_keepable
+from margrove.ensemble.bagging.local_processes import (
+    FitCosts,
+    processes_allowed,
+    run_in_processes,
+    workers_for,
+)
 from margrove.ensemble.bagging.samples import RowSample, RowSamples, draw_columns, seed_of_member
 from margrove.exceptions import InvalidDataError
 
@@ -152,6 +158,7 @@ class WorkerPool:
     def __init__(self, n_jobs: int) -> None:
         self.n_jobs = n_jobs
         self.uses_processes = n_jobs > 1 and processes_wanted()
+        self.may_use_processes = n_jobs > 1 and not self.uses_processes and processes_allowed()
         self._parallel: Any = None
         self._stack = ExitStack()
 
@@ -179,10 +186,17 @@ def _fit_in_worker(shared: tuple[Any, ...], number: int) -> Member:
     return fit_member(plan, X, y, number)
 
 
+def _timed_fit(plan: BaggingPlan, X: Any, y: np.ndarray, number: int) -> tuple[Member, float]:
+    """`fit_member`, and its processor seconds."""
+    start = time.thread_time()
+    return fit_member(plan, X, y, number), time.thread_time() - start
+
+
 class MemberFitting:
     """The process that fits members `first` to `total` - 1, one in each round.
 
-    Several members are fitted in parallel and then handed over one by one.
+    Several members are fitted in parallel and then handed over one by one: by threads, or by
+    processes if a joblib setting asks for them or if they are faster (`local_processes`).
     """
 
     unit = "estimator"
@@ -198,6 +212,8 @@ class MemberFitting:
         self._plan, self._X, self._y = plan, X, y
         self._first, self._last, self._pool = first, total, pool
         self._batch = pool.n_jobs
+        self._costs = FitCosts((type(plan.prototype), X.shape))
+        self._n_workers = workers_for(pool.n_jobs) if pool.may_use_processes else 1
         self._results: Iterator[Member] | None = None
 
     @property
@@ -220,17 +236,41 @@ class MemberFitting:
                 calls = [(number,) for number in range(self.rounds, self._last)]
                 self._results = spread(_fit_in_worker, shared, calls, self._pool.n_jobs)
             self._fitted.append(next(self._results))
-        elif self._n_handed_over == len(self._fitted):
-            numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
-            start = time.monotonic()
-            tasks = [(self._plan, self._X, self._y, number) for number in numbers]
-            self._fitted += self._pool.run(fit_member, tasks)
-            if self._pool.n_jobs > 1:
-                seconds_each = max(time.monotonic() - start, 1e-6) / len(tasks)
-                wanted = min(4 * self._batch, int(_BATCH_SECONDS / seconds_each))
-                self._batch = max(self._pool.n_jobs, wanted)
+        elif self._n_handed_over == len(self._fitted) and not self._take_from_processes():
+            self._fit_on_threads()
         self._n_handed_over += 1
         return work
+
+    def _take_from_processes(self) -> bool:
+        """Take the next member from other processes, if they are faster and ready."""
+        if not self._pool.may_use_processes:
+            return False
+        if self._results is None:
+            gain = self._costs.gain(self._last - self.rounds, self._n_workers)
+            shared = self._plan, self._X, self._y
+            calls = [(number,) for number in range(self.rounds, self._last)]
+            self._results = run_in_processes(_fit_in_worker, shared, calls, self._n_workers, gain)
+        member = None if self._results is None else next(self._results, None)
+        if member is None and self._results is not None:  # an error: threads raise it
+            self._pool.may_use_processes = False
+        if member is None:
+            return False
+        self._fitted.append(member)
+        return True
+
+    def _fit_on_threads(self) -> None:
+        numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
+        start = time.monotonic()
+        tasks = [(self._plan, self._X, self._y, number) for number in numbers]
+        found = self._pool.run(_timed_fit, tasks)
+        self._fitted += [member for member, _ in found]
+        if self._pool.n_jobs > 1:
+            seconds_each = max(time.monotonic() - start, 1e-6) / len(tasks)
+            wanted = min(4 * self._batch, int(_BATCH_SECONDS / seconds_each))
+            self._batch = max(self._pool.n_jobs, wanted)
+            if len(tasks) >= self._n_workers:
+                busy = float(np.mean([seconds for _, seconds in found]))
+                self._costs.record(busy, seconds_each)
 
     def state(self) -> dict[str, Any]:
         require_keepable(_copy_for_member(self._plan, self._first))
