@@ -23,6 +23,7 @@ from margrove.margin.solvers.linear.row_groups import (
     RowGroups,
     combine_rows,
     reading_order,
+    total_of,
 )
 from margrove.margin.solvers.linear.squares import BorderedSquares
 
@@ -130,7 +131,7 @@ class MachineRows:
             _add_pulls, 2.0 * len(machines), self.losses, self._own, machines, lengths, widths,
             self._values, self._moves, self._beta, centres, partial,
         )  # fmt: skip
-        return np.asarray(partial.sum(axis=0))
+        return total_of(partial)
 
     def measure(
         self,
@@ -153,7 +154,7 @@ class MachineRows:
             centres, self._squares.flags, self._squares.known, sums, combined,
         )  # fmt: skip
         shape = len(machines), self._n_parts, groups.n_features
-        return sums.sum(axis=0), combined.sum(axis=0).reshape(shape)
+        return total_of(sums), total_of(combined).reshape(shape)
 
     def squares(self, machines: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """X'DX of the rows that had curvature in the last `measure`; see `squares`.

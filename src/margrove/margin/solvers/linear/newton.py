@@ -118,6 +118,8 @@ class NewtonProcess:
     def advance(self, work: float) -> float:
         """One Newton step of each machine that is not finished."""
         running = self._running()
+        if not running:
+            return 0.0
         self._set_directions(running)
         moving = [machine for machine in running if machine.slope < 0.0]
         lengths = {}

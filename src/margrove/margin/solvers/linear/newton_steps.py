@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from margrove._runtime import kernel
 from margrove.margin.solvers.linear.machine_rows import (
     LINEAR,
     LOSS,
@@ -18,6 +19,8 @@ from margrove.margin.solvers.linear.machine_rows import (
     SMOOTHING,
 )
 from margrove.margin.solvers.linear.result import EpochPoint
+
+_LINEAR, _QUADRATIC = LINEAR.start, QUADRATIC.start
 
 __all__ = ["NEWTON", "LineSearch", "NewtonMachine", "NewtonRule", "solved"]
 
@@ -123,8 +126,8 @@ class NewtonMachine:
     def take(self, sums: np.ndarray, signed: np.ndarray) -> None:
         """Measure both objectives with the sums of the rows, signed (parts, d)."""
         self.sums, self.signed = sums, signed
-        mass = sums[MASSES]
-        self._balance = float(mass[0] - mass[1] + mass[2] - mass[3])
+        positive, negative, up, down = sums[MASSES].tolist()
+        self._balance = positive - negative + up - down
         primal = 0.5 * float(self.w @ self.w) + 0.5 * self.price * self.b**2 + float(sums[LOSS])
         if primal < self.primal:
             self.primal, self.best = primal, (self.w, self.b)
@@ -150,29 +153,21 @@ class NewtonMachine:
 
     def _dual_of(self, factors: np.ndarray) -> float:
         """The dual objective of beta with its parts times these factors."""
-        w = factors[: len(self.signed)] @ self.signed
-        dual = factors @ self.sums[LINEAR] - factors**2 @ self.sums[QUADRATIC] - 0.5 * (w @ w)
-        bias_term = 0.5 * self._balance**2 / self.price if self.price > 0.0 else 0.0
-        return float(dual - bias_term)
+        dual = float(_dual_value(factors, self.sums, self.signed))
+        return dual - (0.5 * self._balance**2 / self.price if self.price > 0.0 else 0.0)
 
     # -- steps --
 
     def set_direction(self, squares: np.ndarray) -> None:
-        """The Newton step of w and b, and the slope along it, for X'DX of the rows."""
-        d = len(self.w)
-        system = squares / self.width if self.width > 0.0 else squares.copy()
-        system[np.arange(d), np.arange(d)] += 1.0
-        gradient = np.empty(d + 1)
-        gradient[:d] = self.w - self.signed.sum(axis=0)
-        if self.has_bias:
-            system[d, d] += self.price
-            gradient[d] = self.price * self.b - self._balance
-            if system[d, d] <= 0.0:  # no row has curvature: b has a slope only
-                system[d, d] = 1.0
-        else:
-            system[d], system[:, d], system[d, d], gradient[d] = 0.0, 0.0, 1.0, 0.0
-        step = solved(system, -gradient)
-        self.step, self.bias_step, self.slope = step[:d], float(step[d]), float(gradient @ step)
+        """The Newton step of w and b, and the slope along it, overwriting X'DX."""
+        gradient = np.empty(len(squares))
+        _make_system(
+            squares, gradient, self.width, self.w, self.b, self.price, self._balance, self.signed,
+            self.has_bias,
+        )  # fmt: skip
+        step = solved(squares, -gradient)
+        self.step, self.bias_step = step[:-1], float(step[-1])
+        self.slope = float(gradient @ step)
 
     def move(self, length: float) -> None:
         self.w = self.w + length * self.step
@@ -194,6 +189,42 @@ class NewtonMachine:
         self.is_stuck = self.idle > NEWTON.patience or (is_smooth and not is_downhill)
         solved_enough = self.sums[SMOOTHING] >= NEWTON.solved * self._current_gap
         self.is_smoothed_solved = bool(solved_enough) or not is_downhill
+
+
+@kernel
+def _dual_value(factors, sums, signed):
+    """The dual objective without the term of the intercept."""
+    total = 0.0
+    for part in range(4):
+        total += factors[part] * sums[_LINEAR + part]
+        total -= factors[part] ** 2 * sums[_QUADRATIC + part]
+    for j in range(signed.shape[1]):
+        weight = 0.0
+        for part in range(len(signed)):
+            weight += factors[part] * signed[part, j]
+        total -= 0.5 * weight * weight
+    return total
+
+
+@kernel
+def _make_system(squares, gradient, width, w, b, price, balance, signed, has_bias):
+    """The system of a Newton step in place of X'DX, and the gradient."""
+    d = len(w)
+    if width > 0.0:
+        squares /= width
+    for j in range(d):
+        squares[j, j] += 1.0
+        gradient[j] = w[j]
+        for part in range(len(signed)):
+            gradient[j] -= signed[part, j]
+    if has_bias:
+        squares[d, d] += price
+        gradient[d] = price * b - balance
+        if squares[d, d] <= 0.0:  # no row has curvature: b has a slope only
+            squares[d, d] = 1.0
+        return
+    squares[d], squares[:, d] = 0.0, 0.0
+    squares[d, d], gradient[d] = 1.0, 0.0
 
 
 def _scaled_sides(masses: np.ndarray) -> np.ndarray:

@@ -14,7 +14,15 @@ import numpy as np
 from margrove._data import Rows, read_only
 from margrove._runtime import kernel, region
 
-__all__ = ["TILE_ROWS", "RowGroups", "combine_rows", "load_rows", "multiply_rows", "reading_order"]
+__all__ = [
+    "TILE_ROWS",
+    "RowGroups",
+    "combine_rows",
+    "load_rows",
+    "multiply_rows",
+    "reading_order",
+    "total_of",
+]
 
 TILE_ROWS = 512  # of a product in BLAS
 _MOST_TILES = 8  # of a group
@@ -110,7 +118,12 @@ class RowGroups:
         """B X for B (k, m), shape (k, d)."""
         partial = np.empty((self.count, len(B), self.n_features))
         self.run(_combine, self.cells * len(B), self.by_blas, self.X, self.rows, B, partial)
-        return partial.sum(axis=0)
+        return total_of(partial)
+
+
+def total_of(partial: np.ndarray) -> np.ndarray:
+    """The sum over groups, in their order."""
+    return np.asarray(partial.sum(axis=0)) if len(partial) > 1 else partial[0]
 
 
 @region

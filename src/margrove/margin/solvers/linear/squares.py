@@ -21,7 +21,7 @@ _COLUMNS_AT_ONCE = 256
 _SECTION_BYTES = 64_000_000
 _MOST_SECTIONS = 64
 _STRIPE = 16  # rows of a matrix in a tile
-_DRIFT = 1e-3  # a matrix is summed afresh if it is smaller than this share of its largest
+_DRIFT = 1e-5  # a matrix is summed afresh if its diagonal falls below this share of the largest
 
 
 class BorderedSquares:
@@ -33,12 +33,13 @@ class BorderedSquares:
 
     def __init__(self, groups: RowGroups, factor: np.ndarray, n_machines: int) -> None:
         self._groups = groups
+        self._is_small = groups.count == 1
         self._factor = factor
         size = groups.n_features + 1
         self.flags = np.zeros((2, n_machines, len(groups)), np.uint8)
         self.known = np.zeros(n_machines, np.int64)
         self._has_last = np.zeros(n_machines, np.bool_)
-        self._largest = np.zeros(n_machines)
+        self._largest = np.zeros((n_machines, size))
         self._totals = np.zeros((n_machines, size, size))
         self._of_all: np.ndarray | None = None
         self._n_sections = _n_sections(groups, n_machines)
@@ -49,19 +50,40 @@ class BorderedSquares:
         counted, changed   how many rows count, and how many flags have changed
         """
         start = self._starts(machines, counted, changed)
-        for a in np.flatnonzero(start != _LAST):
-            self._totals[machines[a]] = self._all_rows() if start[a] == _ALL else 0.0
         apart = np.choose(start, [changed, counted, len(self._groups) - counted])
+        self._sum(machines, start, float(apart.sum()))
+        if not self._is_small:
+            drifted = self._have_drifted(machines, start)
+            if drifted.any():
+                again = machines[drifted]
+                self._sum(again, np.full(len(again), _ZERO), float(counted[drifted].sum()))
+                self._largest[again] = self._diagonals(again)
+            self._has_last[machines] = True
+        self.known[machines] = 1 - self.known[machines]
+        return self._totals[machines]
+
+    def _sum(self, machines: np.ndarray, start: np.ndarray, n_changes: float) -> None:
+        for machine, origin in zip(machines.tolist(), start.tolist(), strict=True):
+            if origin != _LAST:
+                self._totals[machine] = self._all_rows() if origin == _ALL else 0.0
         _add_rows(
             self._groups, self._factor, machines, start, self.flags, self.known, self._n_sections,
-            machines, self._totals, float(apart.sum()),
+            machines, self._totals, n_changes,
         )  # fmt: skip
-        self._has_last[machines] = True
-        self.known[machines] = 1 - self.known[machines]
-        size = self._traces(machines)
-        largest = np.where(start == _LAST, self._largest[machines], 0.0)
-        self._largest[machines] = np.maximum(size, largest)
-        return self._totals[machines]
+
+    def _have_drifted(self, machines: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """Whether rounding can be seen, because what was subtracted is much more than what is left.
+
+        This keeps the largest diagonals since the matrices were last summed afresh.
+        """
+        diagonals, largest = self._diagonals(machines), self._largest[machines]
+        largest[start == _ZERO] = 0.0
+        largest[start == _ALL] = np.diagonal(self._all_rows()) if (start == _ALL).any() else 0.0
+        self._largest[machines] = np.maximum(diagonals, largest)
+        return (diagonals < _DRIFT * largest).any(axis=1)
+
+    def _diagonals(self, machines: np.ndarray) -> np.ndarray:
+        return np.asarray(np.diagonal(self._totals[machines], axis1=1, axis2=2))
 
     def forget(self, machine: int) -> None:
         """Sum the next matrix of this machine afresh, without the rounding of many changes."""
@@ -69,9 +91,9 @@ class BorderedSquares:
 
     def _starts(self, machines: np.ndarray, counted: np.ndarray, changed: np.ndarray) -> np.ndarray:
         """The matrix from which each machine starts: the one that differs by the fewest rows."""
-        trusted = self._has_last[machines]
-        trusted &= self._traces(machines) >= _DRIFT * self._largest[machines]
-        from_last = np.where(trusted, changed, np.inf)
+        if self._is_small:
+            return np.full(len(machines), _ZERO)
+        from_last = np.where(self._has_last[machines], changed, np.inf)
         from_all = len(self._groups) - counted
         least = np.minimum(counted, from_last)
         saved = float(np.maximum(least - from_all, 0.0).sum())
@@ -79,9 +101,6 @@ class BorderedSquares:
         is_worth_it = saved > (0 if self._of_all is not None else len(self._groups))
         start = np.where(from_last <= counted, _LAST, _ZERO)
         return np.where(is_worth_it & (from_all < least), _ALL, start)
-
-    def _traces(self, machines: np.ndarray) -> np.ndarray:
-        return np.asarray(np.trace(self._totals[machines], axis1=1, axis2=2))
 
     def _all_rows(self) -> np.ndarray:
         if self._of_all is None:
