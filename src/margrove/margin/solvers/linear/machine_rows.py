@@ -51,8 +51,10 @@ N_SUMS = 16
 class RowLosses(NamedTuple):
     """The losses of rows for all machines: mirrored where codes[i] is not the machine's own code.
 
-    codes                        int64 (m,)
+    codes                        int32 (m,)
     target, low, high, damping   float64 (m,), and tube: see `LossOfRows`
+    factor                       float64 (m,)  the curvature; of losses with a kink, the largest
+                                 dual variable: the curvature times the width of the smoothing
     """
 
     codes: np.ndarray
@@ -60,6 +62,7 @@ class RowLosses(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     damping: np.ndarray
+    factor: np.ndarray
     tube: float
 
 
@@ -70,8 +73,9 @@ def _losses_of(problem: LinearProblem | OneVsRest, order: np.ndarray) -> RowLoss
         codes, C = problem.codes[order], problem.C[order]
         loss = hinge_loss(np.ones(len(order)), C, squared=problem.squared)
     target, low, high, damping, tube = loss
-    arrays = [read_only(each) for each in (codes, target, low, high, damping)]
-    return RowLosses(*arrays, float(tube))
+    factor = 1.0 / damping if is_smooth(problem) else np.maximum(high, -low)
+    arrays = codes.astype(np.int32), target, low, high, damping, factor
+    return RowLosses(*map(read_only, arrays), float(tube))
 
 
 class MachineRows:
@@ -99,7 +103,7 @@ class MachineRows:
         self._values = np.zeros((n_machines, m))
         self._moves = np.empty((n_machines, m))
         self._beta = np.zeros((self.n_slots, n_machines, m))
-        self._squares = BorderedSquares(self.groups, _factors(self.losses), n_machines)
+        self._squares = BorderedSquares(self.groups, self.losses.factor, n_machines)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -156,12 +160,13 @@ class MachineRows:
         shape = len(machines), self._n_parts, groups.n_features
         return total_of(sums), total_of(combined).reshape(shape)
 
-    def squares(self, machines: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    def squares(self, machines: np.ndarray, sums: np.ndarray, widths: np.ndarray) -> np.ndarray:
         """X'DX of the rows that had curvature in the last `measure`; see `squares`.
 
         D is the curvature; of a loss with a kink, the curvature times the width.
         """
-        return self._squares.update(machines, sums[:, N_CURVED], sums[:, N_CHANGED])
+        ridge = np.where(widths > 0.0, widths, 1.0)
+        return self._squares.update(machines, sums[:, N_CURVED], sums[:, N_CHANGED], ridge)
 
     def forget_squares(self, machine: int) -> None:
         self._squares.forget(machine)
@@ -187,13 +192,6 @@ def is_smooth(problem: LinearProblem | OneVsRest) -> bool:
     return problem.is_smooth if isinstance(problem, LinearProblem) else problem.squared
 
 
-def _factors(losses: RowLosses) -> np.ndarray:
-    """The curvature of each row; of losses with a kink, times the width of the smoothing."""
-    if losses.damping[0] > 0.0:
-        return 1.0 / losses.damping
-    return np.maximum(losses.high, -losses.low)
-
-
 @region
 def _measure(
     tile, first, size, by_blas, X, rows, losses, own, machines, lengths, widths, values, moves,
@@ -214,11 +212,18 @@ def _measure(
             k = machines[a]
             if lengths[a] != 0.0:
                 _move(values[k, start : start + n], moves[k, start : start + n], lengths[a])
-            _smooth(
-                losses, own[k], widths[a], start, values[k], betas[centres[a], k],
-                betas[slots[a], k], flags[1 - known[k], k], flags[known[k], k],
-                signed[a * n_parts : (a + 1) * n_parts], sums[group, a],
-            )  # fmt: skip
+            flags_of, old_flags = flags[1 - known[k], k], flags[known[k], k]
+            some = signed[a * n_parts : (a + 1) * n_parts]
+            if n_parts == 2:
+                _measure_squares(
+                    losses, own[k], start, values[k], betas[slots[a], k], flags_of, old_flags, some,
+                    sums[group, a],
+                )  # fmt: skip
+            else:
+                _measure_kinks(
+                    losses, own[k], widths[a], start, values[k], betas[centres[a], k],
+                    betas[slots[a], k], flags_of, old_flags, some, sums[group, a],
+                )  # fmt: skip
         combine_rows(by_blas, X, rows, start, signed, block, product, combined[group])
 
 
@@ -236,42 +241,82 @@ def _loss_of(losses, i, own):
     return -losses.target[i], -losses.high[i], -losses.low[i], losses.damping[i]
 
 
-@kernel(inner=True)
-def _smooth(losses, own, width, start, values, centre, beta, flags, old_flags, parts, sums):
-    """Write the dual variables of n rows, whether they have curvature, and the parts of beta.
+@kernel(inner=True, fast_sums=True)
+def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, sums):
+    """For n rows of squared losses: dual variables, whether they have curvature, and their parts.
 
-    parts (2 or 4, n): positive and negative dual variables; of losses with a kink, first those
-    between their bounds, then those at a bound.
+    parts (2, n): positive and negative dual variables. There is no branch, so that the loop uses
+    vector registers.
     """
-    is_split = len(parts) == 4
+    loss = 0.0
+    up, down, linear_up, linear_down, square_up, square_down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    n_curved, n_changed = 0, 0
+    n, tube = parts.shape[1], losses.tube
+    codes, target, low, high, damping, factor = _part_of(losses, start, start + n)
+    values, beta = values[start : start + n], beta[start : start + n]
+    flags, old_flags = flags[start : start + n], old_flags[start : start + n]
+    positive, negative = parts[0], parts[1]
+    for i in range(n):
+        side = 1.0 if codes[i] == own else -1.0
+        residual = target[i] - side * values[i]
+        excess = max(residual - tube, 0.0) + min(residual + tube, 0.0)
+        mirrored = min(max(excess * factor[i], low[i]), high[i])
+        linear = target[i] * mirrored - tube * abs(mirrored)
+        square = 0.5 * damping[i] * mirrored * mirrored
+        dual = side * mirrored
+        is_curved = np.uint8(mirrored != 0.0)
+        beta[i] = dual
+        n_curved += is_curved
+        n_changed += is_curved ^ old_flags[i]
+        flags[i] = is_curved
+        positive[i], negative[i] = max(dual, 0.0), min(dual, 0.0)
+        is_up = dual > 0.0
+        loss += square
+        up += max(dual, 0.0)
+        down -= min(dual, 0.0)
+        linear_up += linear if is_up else 0.0
+        linear_down += 0.0 if is_up else linear
+        square_up += square if is_up else 0.0
+        square_down += 0.0 if is_up else square
+    sums[0] += up
+    sums[1] += down
+    sums[4] += linear_up
+    sums[5] += linear_down
+    sums[8] += square_up
+    sums[9] += square_down
+    sums[LOSS] += loss
+    sums[N_CURVED] += n_curved
+    sums[N_CHANGED] += n_changed
+
+
+@kernel(inner=True)
+def _measure_kinks(losses, own, width, start, values, centre, beta, flags, old_flags, parts, sums):
+    """For n rows of smoothed losses: dual variables, whether they have curvature, and their parts.
+
+    parts (4, n): positive and negative dual variables, first those between their bounds, then those
+    at a bound.
+    """
     for r in range(parts.shape[1]):
         i = start + r
-        target, low, high, damping = _loss_of(losses, i, own)
+        target, low, high, _ = _loss_of(losses, i, own)
         residual = target - values[i]
-        cost = row_loss(residual, low, high, damping, losses.tube)
-        damping_i, shifted = damping, residual
-        if width > 0.0:
-            damping_i = width / max(high, -low)
-            shifted = residual + damping_i * centre[i]
-        dual = row_dual(shifted, low, high, damping_i, losses.tube)
-        beta[i] = dual
+        cost = row_loss(residual, low, high, 0.0, losses.tube)
+        damping = width / losses.factor[i]
+        dual = row_dual(residual + damping * centre[i], low, high, damping, losses.tube)
         is_curved = dual != 0.0 and low < dual < high
+        linear = target * dual - losses.tube * abs(dual)
+        beta[i] = dual
         flags[i] = is_curved
         sums[N_CURVED] += is_curved
         sums[N_CHANGED] += is_curved != old_flags[i]
-        linear = target * dual - losses.tube * abs(dual)
-        quadratic = 0.5 * damping * dual * dual
         sums[LOSS] += cost
-        sums[SMOOTHING] += cost - (dual * residual - losses.tube * abs(dual) - quadratic)
-        part = 0 if dual > 0.0 else 1
-        for other in range(len(parts)):
+        sums[SMOOTHING] += cost - (dual * residual - losses.tube * abs(dual))
+        part = (0 if dual > 0.0 else 1) + (0 if is_curved else 2)
+        for other in range(4):
             parts[other, r] = 0.0
-        if is_split and not is_curved:
-            part += 2
         parts[part, r] = dual
         sums[part] += abs(dual)
         sums[4 + part] += linear
-        sums[8 + part] += quadratic
 
 
 @region(bare=True, fast_sums=True)
@@ -291,19 +336,33 @@ def _add_pulls(
 
 @kernel(inner=True, fast_sums=True)
 def _pulls(losses, own, begin, stop, values, moves, length, centre, width):
-    first = 0.0
-    second = 0.0
-    for i in range(begin, stop):
-        target, low, high, damping = _loss_of(losses, i, own)
-        residual = target - values[i] - length * moves[i]
-        if width > 0.0:
-            damping = width / max(high, -low)
-            residual += damping * centre[i]
-        dual = row_dual(residual, low, high, damping, losses.tube)
-        first += dual * moves[i]
-        if dual != 0.0 and low < dual < high:
-            second += moves[i] * moves[i] / damping
+    """The sums of beta times move and of curvature times move^2, without a branch in the loop."""
+    first, second, tube = 0.0, 0.0, losses.tube
+    is_smooth = width == 0.0
+    scale = 1.0 if is_smooth else 1.0 / width
+    codes, target, low, high, _, factor = _part_of(losses, begin, stop)
+    values, moves, centre = values[begin:stop], moves[begin:stop], centre[begin:stop]
+    for i in range(len(values)):
+        side = 1.0 if codes[i] == own else -1.0
+        residual = target[i] - side * (values[i] + length * moves[i])
+        curvature = factor[i] * scale
+        if not is_smooth:
+            residual += side * centre[i] / curvature
+        excess = max(residual - tube, 0.0) + min(residual + tube, 0.0)
+        dual = min(max(excess * curvature, low[i]), high[i])
+        first += dual * side * moves[i]
+        is_curved = (dual != 0.0) & (low[i] < dual) & (dual < high[i])
+        second += curvature * moves[i] * moves[i] if is_curved else 0.0
     return first, second
+
+
+@kernel(inner=True)
+def _part_of(losses, begin, stop):
+    """Arrays of some rows: indices from zero need no check in a loop."""
+    return (
+        losses.codes[begin:stop], losses.target[begin:stop], losses.low[begin:stop],
+        losses.high[begin:stop], losses.damping[begin:stop], losses.factor[begin:stop],
+    )  # fmt: skip
 
 
 @region(bare=True)

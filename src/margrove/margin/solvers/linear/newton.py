@@ -35,6 +35,7 @@ from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, me
 __all__ = ["MOST_FEATURES", "NewtonProcess"]
 
 MOST_FEATURES = 1500  # with more, the systems take too long to factorise
+_IDLE_ROUNDS = 5  # after which X'DX is summed afresh
 _LARGE_SYSTEM = 150  # features from which on systems of several machines are solved on threads
 
 
@@ -139,7 +140,7 @@ class NewtonProcess:
         self._measure_afresh([machine for machine in running if machine.converged])
         for machine, gap in zip(running, before, strict=True):
             machine.end_round(gap)
-            if machine.idle == 1:
+            if machine.idle == _IDLE_ROUNDS:
                 self._rows.forget_squares(machine.number)
         if not self._is_smooth:
             self._move_centres(
@@ -197,7 +198,7 @@ class NewtonProcess:
 
     def _set_directions(self, machines: Sequence[NewtonMachine]) -> None:
         sums = np.stack([machine.sums for machine in machines])
-        squares = self._rows.squares(_numbers(machines), sums)
+        squares = self._rows.squares(_numbers(machines), sums, _smoothing(machines)[0])
         is_large = len(machines[0].w) >= _LARGE_SYSTEM
 
         def solve(k: int) -> None:

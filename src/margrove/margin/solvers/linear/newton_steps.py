@@ -20,6 +20,7 @@ from margrove.margin.solvers.linear.machine_rows import (
 )
 from margrove.margin.solvers.linear.result import EpochPoint
 
+_ROUNDING = 1e-16
 _LINEAR, _QUADRATIC = LINEAR.start, QUADRATIC.start
 
 __all__ = ["NEWTON", "LineSearch", "NewtonMachine", "NewtonRule", "solved"]
@@ -199,10 +200,12 @@ def _dual_value(factors, sums, signed):
         total += factors[part] * sums[_LINEAR + part]
         total -= factors[part] ** 2 * sums[_QUADRATIC + part]
     for j in range(signed.shape[1]):
-        weight = 0.0
+        weight, size = 0.0, 0.0
         for part in range(len(signed)):
             weight += factors[part] * signed[part, j]
-        total -= 0.5 * weight * weight
+            size += abs(factors[part] * signed[part, j])
+        # With an enormous C the parts may cancel exactly by chance: rounding counts as well.
+        total -= 0.5 * (abs(weight) + _ROUNDING * size) ** 2
     return total
 
 

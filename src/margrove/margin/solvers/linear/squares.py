@@ -21,7 +21,7 @@ _COLUMNS_AT_ONCE = 256
 _SECTION_BYTES = 64_000_000
 _MOST_SECTIONS = 64
 _STRIPE = 16  # rows of a matrix in a tile
-_DRIFT = 1e-5  # a matrix is summed afresh if its diagonal falls below this share of the largest
+_DRIFT = 1e-8  # a matrix is summed afresh if its diagonal falls below this share of the largest
 
 
 class BorderedSquares:
@@ -44,16 +44,19 @@ class BorderedSquares:
         self._of_all: np.ndarray | None = None
         self._n_sections = _n_sections(groups, n_machines)
 
-    def update(self, machines: np.ndarray, counted: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    def update(
+        self, machines: np.ndarray, counted: np.ndarray, changed: np.ndarray, ridge: np.ndarray
+    ) -> np.ndarray:
         """The matrices of the new flags, for machines (a,).
 
         counted, changed   how many rows count, and how many flags have changed
+        ridge              what will be added to the diagonal, the last entry aside
         """
         start = self._starts(machines, counted, changed)
         apart = np.choose(start, [changed, counted, len(self._groups) - counted])
         self._sum(machines, start, float(apart.sum()))
         if not self._is_small:
-            drifted = self._have_drifted(machines, start)
+            drifted = self._have_drifted(machines, start, ridge)
             if drifted.any():
                 again = machines[drifted]
                 self._sum(again, np.full(len(again), _ZERO), float(counted[drifted].sum()))
@@ -71,7 +74,9 @@ class BorderedSquares:
             machines, self._totals, n_changes,
         )  # fmt: skip
 
-    def _have_drifted(self, machines: np.ndarray, start: np.ndarray) -> np.ndarray:
+    def _have_drifted(
+        self, machines: np.ndarray, start: np.ndarray, ridge: np.ndarray
+    ) -> np.ndarray:
         """Whether rounding can be seen, because what was subtracted is much more than what is left.
 
         This keeps the largest diagonals since the matrices were last summed afresh.
@@ -80,10 +85,11 @@ class BorderedSquares:
         largest[start == _ZERO] = 0.0
         largest[start == _ALL] = np.diagonal(self._all_rows()) if (start == _ALL).any() else 0.0
         self._largest[machines] = np.maximum(diagonals, largest)
-        return (diagonals < _DRIFT * largest).any(axis=1)
+        diagonals[:, :-1] += ridge[:, None]
+        return np.asarray((diagonals < _DRIFT * largest).any(axis=1))
 
     def _diagonals(self, machines: np.ndarray) -> np.ndarray:
-        return np.asarray(np.diagonal(self._totals[machines], axis1=1, axis2=2))
+        return np.diagonal(self._totals[machines], axis1=1, axis2=2).copy()
 
     def forget(self, machine: int) -> None:
         """Sum the next matrix of this machine afresh, without the rounding of many changes."""
