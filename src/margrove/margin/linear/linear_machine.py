@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -29,6 +30,7 @@ from margrove._runtime import (
     drive,
     require_memory,
     resolve_n_jobs,
+    single_threaded_blas,
     using_checkpoints,
 )
 from margrove.exceptions import ConvergenceWarning, InvalidDataError
@@ -236,6 +238,20 @@ class LinearMachine(Estimator):
         )
         seed = 0 if self.random_state is None else seed_of(self.random_state)
         demand = LinearDemand(float(self.tol), int(self.max_iter), seed)
+        with _blas_of(problem):
+            return self._solved(problem, kind, training, given, learnt, units, target_scale, demand)
+
+    def _solved(
+        self,
+        problem: LinearProblem | OneVsRest,
+        kind: Kind,
+        training: LinearTraining,
+        given: tuple[Any, Any, Any],
+        learnt: Callable[[LinearResult], dict[str, Any]],
+        units: tuple[float, ...],
+        target_scale: TargetScale | None,
+        demand: LinearDemand,
+    ) -> LinearRecord:
         process: Solver
         if self.solver == "sgd":
             data = _rows_of(problem, self._bias_gain(training.scale))
@@ -357,6 +373,7 @@ class LinearMachine(Estimator):
 
 # What a warning calls the processes, by class.
 _METHODS = {
+    "NewtonMachines": "Newton steps",
     "CoordinateDescent": "dual coordinate descent",
     "CrammerSingerProcess": "dual coordinate descent over classes",
     "L1ColumnsProcess": "coordinate descent over features",
@@ -385,6 +402,17 @@ def _started_from(
             factor = factor / np.where(np.isfinite(before.loss.high), before.loss.high, 1.0)
         return replace(result, beta=result.beta * factor[:, None])
     return result
+
+
+def _blas_of(problem: LinearProblem | OneVsRest) -> AbstractContextManager[None]:
+    """One BLAS thread, on which sums are the same for any number of our threads.
+
+    A single machine on few rows has no such sums, and setting the limit would take it long.
+    """
+    is_small = len(problem) * problem.n_features < _FEW_CELLS
+    return (
+        nullcontext() if is_small and isinstance(problem, LinearProblem) else single_threaded_blas()
+    )
 
 
 def _rows_of(problem: LinearProblem | OneVsRest, bias_gain: tuple[float, bool]) -> SgdRows:

@@ -4,11 +4,8 @@ from .l1_newton import L1_NEWTON as L1_NEWTON
 from .l1_newton import best_l1_dual as best_l1_dual
 from .l1_newton import descend_parabola as descend_parabola
 from .newton import MOST_FEATURES as MOST_FEATURES
-from .newton import NEWTON as NEWTON
-from .newton import pulls_along as pulls_along
-from .newton import smoothed_rows as smoothed_rows
-from .newton import solved as solved
-from .newton import total_loss as total_loss
+from .newton_steps import NEWTON as NEWTON
+from .newton_steps import solved as solved
 from .normal_equations import NormalEquations as NormalEquations
 from .result import EpochPoint as EpochPoint
 from .result import LinearDemand as LinearDemand
@@ -16,3 +13,6 @@ from .result import LinearResult as LinearResult
 from .sgd import SgdRows as SgdRows
 from .sgd import SgdState as SgdState
 from .sgd import StochasticProcess as StochasticProcess
+from .smoothed_losses import pulls_along as pulls_along
+from .smoothed_losses import smoothed_rows as smoothed_rows
+from .smoothed_losses import total_loss as total_loss

@@ -21,6 +21,7 @@ from margrove.margin.solvers.linear.l1_coordinate_descent import (
 )
 from margrove.margin.solvers.linear.l1_newton import L1NewtonProcess
 from margrove.margin.solvers.linear.newton import MOST_FEATURES, NewtonProcess
+from margrove.margin.solvers.linear.newton_machines import NewtonMachines
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, better
 
 __all__ = ["Kind", "Start", "choose_solver", "linear_process"]
@@ -132,6 +133,8 @@ def linear_process(
     if isinstance(problem, OneVsRest) and problem.n_machines > 1:
         if kind == "l2" and solver == "cd":
             return CoordinateDescent(problem, demand, start=start, n_threads=n_threads)
+        if kind == "l2":
+            return NewtonMachines(problem, demand, start=start, n_threads=n_threads)
         machines = [partial(problem.machine, k) for k in range(problem.n_machines)]
         return _machine_by_machine(machines, demand, kind, solver, start, n_threads)
     single = problem.machine(0) if isinstance(problem, OneVsRest) else problem

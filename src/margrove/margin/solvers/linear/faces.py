@@ -22,7 +22,7 @@ import numpy as np
 from margrove._data import Rows, read_only
 from margrove._runtime import kernel
 from margrove.margin.linear import LinearProblem
-from margrove.margin.solvers.linear.normal_equations import multiply_rows
+from margrove.margin.solvers.linear.row_groups import multiply_rows
 
 __all__ = ["FaceSteps"]
 

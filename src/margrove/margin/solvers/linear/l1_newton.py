@@ -20,9 +20,11 @@ import numpy as np
 
 from margrove._runtime import kernel
 from margrove.margin.linear import LinearProblem
-from margrove.margin.solvers.linear.newton import smoothed_rows, solved, total_loss
-from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
+from margrove.margin.solvers.linear.newton_steps import solved
+from margrove.margin.solvers.linear.normal_equations import NormalEquations
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
+from margrove.margin.solvers.linear.row_groups import reading_order
+from margrove.margin.solvers.linear.smoothed_losses import smoothed_rows, total_loss
 
 __all__ = [
     "L1_NEWTON",
@@ -162,12 +164,9 @@ class L1NewtonProcess:
     def _direction(self) -> tuple[np.ndarray, float]:
         """The step that minimises the model plus the penalty, and the expected change of F."""
         d = self._problem.n_features
-        system = np.zeros((d + 1, d + 1))
-        system[:d, :d] = self._sums.curvature(self._curved)
-        if self._has_bias:
-            system[d, :d] = self._sums.combinations(self._curved[:, None])[:, 0]
-            system[:d, d] = system[d, :d]
-            system[d, d] = self._curved.sum()
+        system = self._sums.bordered_curvature(self._curved)
+        if not self._has_bias:
+            system[d], system[:, d] = 0.0, 0.0
         diagonal = np.diagonal(system)
         tiny = np.where(diagonal > 0.0, 1e-12 * diagonal, 1.0)
         system[np.arange(d + 1), np.arange(d + 1)] += tiny

@@ -15,404 +15,263 @@ by semismooth Newton steps (Li, Sun and Toh 2018). Only rows within the smoothed
 curvature, and towards the end these are few, so that a step costs little more than reading X twice.
 
 After each step beta is made feasible for the dual; its objective proves how good (w, b) is.
+
+Machines over the same rows take their steps together, so that X is read once for all of them.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
-from margrove._runtime import kernel
-from margrove.margin.linear import LinearProblem, LossOfRows, balanced, row_dual, row_loss
-from margrove.margin.solvers.linear.normal_equations import NormalEquations, reading_order
-from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
+from margrove._runtime import run_tiles
+from margrove.margin.linear import LinearProblem, OneVsRest
+from margrove.margin.solvers.linear.machine_rows import MachineRows, is_smooth
+from margrove.margin.solvers.linear.newton_steps import NEWTON, LineSearch, NewtonMachine
+from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, merged_traces
 
-__all__ = [
-    "MOST_FEATURES",
-    "NEWTON",
-    "NewtonProcess",
-    "NewtonRule",
-    "pulls_along",
-    "smoothed_rows",
-    "solved",
-    "total_loss",
-]
+__all__ = ["MOST_FEATURES", "NewtonProcess"]
 
 MOST_FEATURES = 1500  # with more, the systems take too long to factorise
-
-
-class NewtonRule(NamedTuple):
-    """The constants of the method, on one machine or on a cluster.
-
-    shrink       factor on the smoothing width, when the smoothed problem is solved
-    solved       it is solved when this share of the gap is due to the smoothing
-    least_width  the smallest smoothing width, as a share of the residuals
-    patience     the maximum number of steps without progress
-    slope_left   share of the initial slope at which a line search ends
-    most_trials  the maximum number of trials of a line search
-    growth       the largest growth of a step from one trial to the next
-    """
-
-    shrink: float = 0.3
-    solved: float = 0.5
-    least_width: float = 1e-9
-    patience: int = 25
-    slope_left: float = 0.05
-    most_trials: int = 60
-    growth: float = 8.0
-
-
-NEWTON = NewtonRule()
+_IDLE_ROUNDS = 5  # after which X'DX is summed afresh
+_LARGE_SYSTEM = 150  # features from which on systems of several machines are solved on threads
 
 
 class NewtonProcess:
-    """Newton steps over one machine; see `slices.Process`."""
+    """Newton steps over some machines of a problem, by default over all; see `slices.Process`."""
 
     unit = "step"
 
     def __init__(
         self,
-        problem: LinearProblem,
+        problem: LinearProblem | OneVsRest,
         demand: LinearDemand,
         *,
+        machines: range | None = None,
         start: LinearResult | None = None,
         n_threads: int = 1,
     ) -> None:
-        self._problem = problem
+        if machines is None:
+            machines = range(1 if isinstance(problem, LinearProblem) else problem.n_machines)
         self._demand = demand
         self.total: int | None = demand.epochs
-        self._order = reading_order(problem.X, problem.n_features, problem.rows)
-        self._sums = NormalEquations(
-            problem.X, problem.n_features, problem.rows[self._order], n_threads=n_threads
-        )
-        self._loss = problem.loss.in_order(self._order)
-        self._has_bias = bool(np.isfinite(problem.bias_price))
-        self._price = problem.bias_price if self._has_bias else 0.0
-        self._w = np.zeros(problem.n_features)
-        self._b = 0.0
-        self._values = np.zeros(len(problem))
-        self._centre = np.zeros(len(problem))
-        self._reach = _width_of(self._loss)  # the size of the residuals
-        self._width = 0.0 if problem.is_smooth else self._reach
+        self._n_threads = n_threads
+        self._is_smooth = is_smooth(problem)
+        self._rows = MachineRows(problem, machines, n_threads=n_threads)
+        reach = _width_of(problem)
+        self._machines = [
+            NewtonMachine(
+                number=number,
+                w=np.zeros(problem.n_features),
+                price=problem.bias_price,
+                reach=reach,
+                width=0.0 if self._is_smooth else reach,
+                tol=demand.tol,
+            )
+            for number in range(len(machines))
+        ]
         if start is not None:
             self._begin_at(start)
-        self.rounds = 0
-        self._idle = 0
-        self._dual = -np.inf
-        self._primal = np.inf
-        self._best: tuple[np.ndarray, float] = (self._w, self._b)
-        self._beta = np.zeros(len(problem))
-        self._best_beta = self._beta
-        self._trace: list[EpochPoint] = []
-        self._stuck = False
-        self._measure()
+        self._measure(self._machines)
 
     def _begin_at(self, start: LinearResult) -> None:
         """Start at the solution of a similar problem, with a small smoothing width."""
-        self._w = start.coef[0]
-        self._b = float(start.intercept[0]) if self._has_bias else 0.0
-        self._values = self._sums.products(self._w) + self._b
-        self._centre = np.clip(start.beta[self._order, 0], self._loss.low, self._loss.high)
-        self._width *= NEWTON.shrink
+        for machine in self._machines:
+            machine.w = start.coef[machine.number]
+            machine.b = float(start.intercept[machine.number]) if machine.has_bias else 0.0
+            machine.width *= NEWTON.shrink
+            if not self._is_smooth:
+                machine.centre_slot = 1
+                self._rows.set_beta(machine.number, 1, start.beta[:, machine.number])
+        self._rows.set_values(*_points(self._machines))
 
     @property
-    def converged(self) -> bool:
-        return self._primal - self._dual <= self._demand.tol * abs(self._primal)
+    def rounds(self) -> int:
+        return max(machine.rounds for machine in self._machines)
+
+    @property
+    def n_finished(self) -> int:
+        return len(self._machines) - len(self._running())
+
+    def rounds_of_machines(self) -> list[int]:
+        return [machine.rounds for machine in self._machines]
 
     @property
     def finished(self) -> bool:
-        return self.converged or self._stuck or self.rounds >= self._demand.epochs
+        return not self._running()
+
+    def _running(self) -> list[NewtonMachine]:
+        most = self._demand.epochs
+        return [
+            machine
+            for machine in self._machines
+            if not machine.converged and not machine.is_stuck and machine.rounds < most
+        ]
 
     def figures(self) -> dict[str, float]:
-        return {"relative gap": self._gap() / max(abs(self._primal), 1e-300)}
+        return {"relative gap": max(machine.relative_gap for machine in self._machines)}
 
     def read_steps(self) -> list[Any]:
         return []
 
     def advance(self, work: float) -> float:
-        """One Newton step."""
-        step, bias_step, slope = self._direction()
-        if slope < 0.0:
-            moves = self._sums.products(step)
-            if self._has_bias:
-                moves += bias_step
-            length = self._line_search(step, bias_step, moves, slope)
-            self._w = self._w + length * step
-            self._b = self._b + length * bias_step
-            self._values = self._values + length * moves
-        if self._has_bias and self._price == 0.0:
-            self._settle_bias()
-        self.rounds += 1
-        before = self._gap()
-        self._measure()
-        if self.converged:
-            self._measure_afresh()
-        progress = self._gap() < 0.98 * before
-        self._idle = 0 if progress else self._idle + 1
-        self._stuck = self._idle > NEWTON.patience
-        if not self._problem.is_smooth:
-            if self._smoothing_gap >= NEWTON.solved * self._current_gap or not slope < 0.0:
-                self._move_centre()
-        elif not slope < 0.0:
-            self._stuck = True
-        return float(len(self._sums)) * self._problem.n_features
+        """One Newton step of each machine that is not finished."""
+        running = self._running()
+        if not running:
+            return 0.0
+        self._set_directions(running)
+        moving = [machine for machine in running if machine.slope < 0.0]
+        lengths = {}
+        if moving:
+            numbers = _numbers(moving)
+            steps = np.stack([machine.step for machine in moving])
+            bias_steps = np.array([machine.bias_step for machine in moving])
+            self._rows.set_moves(numbers, steps, bias_steps)
+            lengths = self._search(moving, [LineSearch.along_step(each) for each in moving])
+            for machine in moving:
+                machine.move(lengths[machine.number])
+        before = [machine.gap for machine in running]
+        for machine in running:
+            machine.rounds += 1
+        self._measure(running, lengths)
+        self._settle_biases([machine for machine in running if machine.lacks_bias])
+        self._measure_afresh([machine for machine in running if machine.converged])
+        for machine, gap in zip(running, before, strict=True):
+            machine.end_round(gap)
+            if machine.idle == _IDLE_ROUNDS:
+                self._rows.forget_squares(machine.number)
+        if not self._is_smooth:
+            self._move_centres(
+                [each for each in running if each.is_smoothed_solved and not each.converged]
+            )
+        return float(len(self._rows)) * len(running) * len(running[0].w)
 
     def result(self) -> LinearResult:
-        w, b = self._best
-        values = self._sums.products(w) + b
-        beta = np.empty(len(self._order))
-        beta[self._order] = self._best_beta
+        machines = self._machines
+        numbers, w, b = _points(machines, best=True)
+        self._rows.set_moves(numbers, w, b)
+        slots = np.array([machine.best_slot for machine in machines])
+        beta, violation = self._rows.best(
+            numbers, slots, np.stack([machine.factors for machine in machines])
+        )
         return LinearResult(
-            coef=w[None].copy(),
-            intercept=np.array([b]),
-            primal=np.array([self._primal]),
-            dual=np.array([self._dual]),
-            violation=np.array([_violation(*self._loss, self._best_beta, values)]),
-            beta=beta[:, None],
+            coef=w,
+            intercept=b,
+            primal=np.array([machine.primal for machine in machines]),
+            dual=np.array([machine.dual for machine in machines]),
+            violation=violation,
+            beta=beta,
             epochs=self.rounds,
-            converged=np.array([self.converged]),
-            trace=list(self._trace),
+            converged=np.array([machine.converged for machine in machines]),
+            trace=merged_traces([machine.trace for machine in machines]),
         )
 
     # -- a step --
 
-    def _measure(self) -> None:
-        """Sets: _beta, _curved, _signed (X' of beta's two signs), and both objectives."""
-        m = len(self._sums)
-        self._beta = np.empty(m)
-        self._curved = np.empty(m)
-        signed = np.empty((m, 2))
-        sums = np.zeros(8)
-        smoothed_rows(
-            *self._loss, self._values, self._centre, self._width, self._beta, self._curved, signed,
-            sums,
-        )  # fmt: skip
-        self._signed = self._sums.combinations(signed)
-        self._balance = float(sums[1] - sums[2])
-        primal = 0.5 * float(self._w @ self._w) + 0.5 * self._price * self._b**2 + float(sums[0])
-        if primal < self._primal:
-            self._primal, self._best = primal, (self._w, self._b)
-        self._current_gap = primal - self._offer_dual(sums)
-        self._smoothing_gap = float(sums[7])
-        self._trace.append(EpochPoint(self.rounds, self._primal, self._dual))
+    def _measure(
+        self, machines: Sequence[NewtonMachine], lengths: dict[int, float] | None = None
+    ) -> None:
+        """Move the values by a share of the moves, and measure both objectives there."""
+        if not machines:
+            return
+        for machine in machines:
+            machine.take_slot(self._rows.n_slots, is_smooth=self._is_smooth)
+        sums, combined = self._rows.measure(
+            _numbers(machines),
+            np.array([(lengths or {}).get(machine.number, 0.0) for machine in machines]),
+            *_smoothing(machines),
+            np.array([machine.slot for machine in machines]),
+        )
+        for k, machine in enumerate(machines):
+            machine.take(sums[k], combined[k])
 
-    def _measure_afresh(self) -> None:
-        """Go to the best point and measure it without the accumulated rounding of the steps."""
-        self._w, self._b = self._best
-        self._values = self._sums.products(self._w) + self._b
-        self._primal = np.inf
-        self._measure()
+    def _measure_afresh(self, machines: Sequence[NewtonMachine]) -> None:
+        """Go to the best points and measure them without the accumulated rounding of the steps."""
+        if not machines:
+            return
+        for machine in machines:
+            machine.go_to_best()
+        self._rows.set_values(*_points(machines))
+        self._measure(machines)
 
-    def _offer_dual(self, sums: np.ndarray) -> float:
-        """Make beta feasible, keep it if it is the best dual point so far, return its objective."""
-        positive, negative = float(sums[1]), float(sums[2])
-        up = down = 1.0
-        bias_term = 0.0
-        if self._has_bias and self._price == 0.0:
-            up = min(1.0, negative / positive) if positive > 0.0 else 1.0
-            down = min(1.0, positive / negative) if negative > 0.0 else 1.0
-        elif self._has_bias:
-            bias_term = 0.5 * self._balance**2 / self._price
-        w = up * self._signed[:, 0] + down * self._signed[:, 1]
-        linear = up * sums[3] + down * sums[4]
-        quadratic = up**2 * sums[5] + down**2 * sums[6]
-        dual = float(linear - quadratic - 0.5 * (w @ w) - bias_term)
-        beta = self._beta
-        if up != down:
-            beta = np.where(self._beta > 0.0, up * self._beta, down * self._beta)
-            # Preferred if it is about as good, because rows at a bound stay there.
-            other = balanced(self._beta, self._loss.low, self._loss.high)
-            other_dual = self._dual_of(other)
-            good_enough = max(self._demand.tol * abs(self._primal), 2.0 * (self._primal - dual))
-            if self._primal - other_dual <= good_enough:
-                dual, beta = other_dual, other
-        if dual > self._dual:
-            self._dual, self._best_beta = dual, beta
-        return dual
+    def _set_directions(self, machines: Sequence[NewtonMachine]) -> None:
+        sums = np.stack([machine.sums for machine in machines])
+        squares = self._rows.squares(_numbers(machines), sums, _smoothing(machines)[0])
+        is_large = len(machines[0].w) >= _LARGE_SYSTEM
 
-    def _dual_of(self, beta: np.ndarray) -> float:
-        """The dual objective of a beta with sum zero."""
-        target, _, _, damping, tube = self._loss
-        w = self._sums.combinations(beta[:, None])[:, 0]
-        linear = target @ beta - tube * np.abs(beta).sum()
-        return float(linear - 0.5 * (damping @ beta**2) - 0.5 * (w @ w))
+        def solve(k: int) -> None:
+            machines[k].set_direction(squares[k])
 
-    def _gap(self) -> float:
-        return max(self._primal - self._dual, 0.0)
+        run_tiles(solve, len(machines), self._n_threads if is_large else 1)
 
-    def _direction(self) -> tuple[np.ndarray, float, float]:
-        """The Newton step of w and b, and the slope along it."""
-        d = len(self._w)
-        system = np.empty((d + 1, d + 1))
-        system[:d, :d] = self._sums.curvature(self._curved)
-        system[np.arange(d), np.arange(d)] += 1.0
-        gradient = np.empty(d + 1)
-        gradient[:d] = self._w - self._signed.sum(axis=1)
-        if self._has_bias:
-            system[d, :d] = self._sums.combinations(self._curved[:, None])[:, 0]
-            system[:d, d] = system[d, :d]
-            system[d, d] = self._price + self._curved.sum()
-            gradient[d] = self._price * self._b - self._balance
-            if system[d, d] == 0.0:  # no row has curvature: b has a slope only
-                system[d, d] = 1.0
-        else:
-            system[d], system[:, d], system[d, d], gradient[d] = 0.0, 0.0, 1.0, 0.0
-        step = solved(system, -gradient)
-        return step[:d], float(step[d]), float(gradient @ step)
+    def _search(
+        self, machines: Sequence[NewtonMachine], searches: Sequence[LineSearch]
+    ) -> dict[int, float]:
+        """The lengths of the steps of machines, whose moves are set."""
+        open_ = list(zip(machines, searches, strict=True))
+        while open_:
+            some = [machine for machine, _ in open_]
+            lengths = np.array([search.length for _, search in open_])
+            pulls = self._rows.pulls(_numbers(some), lengths, *_smoothing(some)).tolist()
+            for (_, search), (pull, curvature) in zip(open_, pulls, strict=True):
+                search.look(pull, curvature)
+            open_ = [each for each in open_ if not each[1].is_over]
+        return {
+            machine.number: search.length
+            for machine, search in zip(machines, searches, strict=True)
+        }
 
-    def _line_search(
-        self, step: np.ndarray, bias_step: float, moves: np.ndarray, slope: float
-    ) -> float:
-        """The step length at which the slope (rising, piecewise linear) is nearly zero."""
-        linear = float(self._w @ step) if len(step) else 0.0
-        linear += self._price * self._b * bias_step
-        quadratic = float(step @ step) + self._price * bias_step**2
-        low, high, length = 0.0, np.inf, 1.0
-        for _ in range(NEWTON.most_trials):
-            pulls = pulls_along(*self._loss, self._values, moves, length, self._centre, self._width)
-            at_length = linear + length * quadratic - pulls[0]
-            if abs(at_length) <= -NEWTON.slope_left * slope:
-                break
-            if at_length < 0.0:
-                low = length
-            else:
-                high = length
-            curvature = quadratic + pulls[1]
-            guess = length - at_length / curvature if curvature > 0.0 else np.inf
-            if np.isinf(high):
-                guess = min(guess, NEWTON.growth * length)
-            if not low < guess < high:
-                guess = 0.5 * (low + high)
-            if guess == length:
-                break
-            length = guess
-        return length
-
-    def _settle_bias(self) -> None:
-        """The best b for this w, if no row has curvature, so that Newton's method cannot find b.
+    def _settle_biases(self, machines: Sequence[NewtonMachine]) -> None:
+        """The best b for this w, where no row has curvature, so that Newton's method cannot find b.
 
         This is a line search that does not read X.
         """
-        no_step, ones = np.zeros(0), np.ones(len(self._values))
-        pull, curvature = pulls_along(
-            *self._loss, self._values, ones, 0.0, self._centre, self._width
-        )
-        if pull != 0.0 and curvature == 0.0:
-            direction = 1.0 if pull > 0.0 else -1.0
-            start = direction * self._reach
-            length = self._line_search(no_step, start, start * ones, -pull * start)
-            self._b += length * start
-            self._values = self._values + length * start
+        if not machines:
+            return
+        searches = [LineSearch.along_bias(machine) for machine in machines]
+        for machine, search in zip(machines, searches, strict=True):
+            self._rows.set_bias_moves(machine.number, search.bias_step)
+        lengths = self._search(machines, searches)
+        for machine, search in zip(machines, searches, strict=True):
+            machine.b += lengths[machine.number] * search.bias_step
+        self._measure(machines, lengths)
 
-    def _move_centre(self) -> None:
-        self._centre = self._beta
-        self._width = max(self._width * NEWTON.shrink, NEWTON.least_width * self._reach)
-        self._measure()
+    def _move_centres(self, machines: Sequence[NewtonMachine]) -> None:
+        for machine in machines:
+            machine.move_centre()
+        self._measure(machines)
 
 
-def _width_of(loss: LossOfRows) -> float:
+def _numbers(machines: Sequence[NewtonMachine]) -> np.ndarray:
+    return np.array([machine.number for machine in machines], np.int64)
+
+
+def _points(
+    machines: Sequence[NewtonMachine], *, best: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numbers of machines, and their current or best w (a, d) and b (a,)."""
+    points = [machine.best if best else (machine.w, machine.b) for machine in machines]
+    return _numbers(machines), np.stack([w for w, _ in points]), np.array([b for _, b in points])
+
+
+def _smoothing(machines: Sequence[NewtonMachine]) -> tuple[np.ndarray, np.ndarray]:
+    """The widths of the smoothing, and the places of its centres."""
+    widths = np.array([machine.width for machine in machines])
+    return widths, np.array([machine.centre_slot for machine in machines])
+
+
+def _width_of(problem: LinearProblem | OneVsRest) -> float:
     """The size of the residuals: 2 for classes, the spread of the targets for regression.
 
     At w = 0 all rows are then within the smoothed range, and the first step is least squares. The
     spread is not used for classes, because it is tiny if one class is rare.
     """
+    if isinstance(problem, OneVsRest):
+        return 2.0
+    loss = problem.loss
     if loss.low[0] == 0.0 or loss.high[0] == 0.0:
         return 2.0
     spread = float(np.abs(loss.target - np.median(loss.target)).mean())
     return spread if spread > 0.0 else 1.0
-
-
-def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The solution of a positive definite system, after scaling its diagonal to ones."""
-    scale = 1.0 / np.sqrt(np.diagonal(system))
-    scaled = system * scale
-    scaled *= scale[:, None]
-    jitter = 0.0
-    while True:
-        if jitter:
-            scaled[np.arange(len(scale)), np.arange(len(scale))] = 1.0 + jitter
-        _, solution, info = lapack.dposv(scaled, scale * right)
-        if info == 0 and np.isfinite(solution).all():
-            return np.asarray(scale * solution)
-        if jitter > 1.0:
-            return np.zeros(len(right))
-        jitter = max(1e-14, 100.0 * jitter)
-
-
-@kernel
-def smoothed_rows(
-    target, low, high, damping, tube, values, centre, width, beta, curved, signed, sums
-):  # fmt: skip
-    """Write beta, curvature and the two signs of beta of each row.
-
-    sums (8,): losses, the sum of positive betas, the sum of negative ones (as a positive number),
-    the linear part of the dual of either sign, its quadratic part of either sign, the part of the
-    gap that is due to the smoothing.
-    """
-    for i in range(len(values)):
-        residual = target[i] - values[i]
-        cost = row_loss(residual, low[i], high[i], damping[i], tube)
-        sums[0] += cost
-        damping_i = damping[i]
-        if width > 0.0:
-            damping_i = width / max(high[i], -low[i])
-        shifted = residual + damping_i * centre[i] if width > 0.0 else residual
-        dual = row_dual(shifted, low[i], high[i], damping_i, tube)
-        beta[i] = dual
-        curved[i] = 1.0 / damping_i if dual != 0.0 and low[i] < dual < high[i] else 0.0
-        signed[i, 0], signed[i, 1] = max(dual, 0.0), min(dual, 0.0)
-        linear = target[i] * dual - tube * abs(dual)
-        quadratic = 0.5 * damping[i] * dual * dual
-        sums[7] += cost - (dual * residual - tube * abs(dual) - quadratic)
-        if dual > 0.0:
-            sums[1] += dual
-            sums[3] += linear
-            sums[5] += quadratic
-        else:
-            sums[2] -= dual
-            sums[4] += linear
-            sums[6] += quadratic
-
-
-@kernel(fast_sums=True)
-def pulls_along(target, low, high, damping, tube, values, moves, length, centre, width):
-    """The sums of beta times move and of curvature times move^2, at values + length * moves."""
-    first = 0.0
-    second = 0.0
-    for i in range(len(values)):
-        residual = target[i] - values[i] - length * moves[i]
-        damping_i = damping[i]
-        if width > 0.0:
-            damping_i = width / max(high[i], -low[i])
-            residual += damping_i * centre[i]
-        dual = row_dual(residual, low[i], high[i], damping_i, tube)
-        first += dual * moves[i]
-        if dual != 0.0 and low[i] < dual < high[i]:
-            second += moves[i] * moves[i] / damping_i
-    return first, second
-
-
-@kernel
-def _violation(target, low, high, damping, tube, beta, values):
-    """The largest violation of the optimality conditions."""
-    worst = 0.0
-    for i in range(len(beta)):
-        gradient = damping[i] * beta[i] - (target[i] - values[i])
-        left = gradient + tube if beta[i] > 0.0 else gradient - tube
-        right = gradient - tube if beta[i] < 0.0 else gradient + tube
-        if beta[i] > low[i]:
-            worst = max(worst, left)
-        if beta[i] < high[i]:
-            worst = max(worst, -right)
-    return worst
-
-
-@kernel
-def total_loss(target, low, high, damping, tube, values):
-    """The sum of the losses of all rows."""
-    total = 0.0
-    for i in range(len(values)):
-        total += row_loss(target[i] - values[i], low[i], high[i], damping[i], tube)
-    return total

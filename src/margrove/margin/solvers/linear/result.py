@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["EpochPoint", "LinearDemand", "LinearResult", "better"]
+__all__ = ["EpochPoint", "LinearDemand", "LinearResult", "better", "merged_traces"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class LinearResult:
             beta=np.concatenate([each.beta for each in results], axis=1, dtype=np.float64),
             epochs=max(each.epochs for each in results),
             converged=np.concatenate([each.converged for each in results]),
-            trace=_merged([each.trace for each in results]),
+            trace=merged_traces([each.trace for each in results]),
         )
 
 
@@ -88,8 +88,10 @@ def better(found: LinearResult, other: LinearResult | None) -> LinearResult:
     return found if other is None or found.gap[0] <= other.gap[0] else other
 
 
-def _merged(traces: list[list[EpochPoint]]) -> list[EpochPoint]:
+def merged_traces(traces: list[list[EpochPoint]]) -> list[EpochPoint]:
     """The sums over machines, with the last measured objectives of each."""
+    if len(traces) == 1:
+        return list(traces[0])
     epochs = sorted({point.epoch for trace in traces for point in trace})
     merged = []
     for epoch in epochs:

@@ -1,0 +1,323 @@
+"""Newton steps of one machine: what needs no rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from margrove._runtime import kernel
+from margrove.margin.solvers.linear.machine_rows import (
+    LINEAR,
+    LOSS,
+    MASSES,
+    N_CURVED,
+    N_SUMS,
+    QUADRATIC,
+    SMOOTHING,
+)
+from margrove.margin.solvers.linear.result import EpochPoint
+
+_ROUNDING = 1e-16
+_LINEAR, _QUADRATIC = LINEAR.start, QUADRATIC.start
+
+__all__ = ["NEWTON", "LineSearch", "NewtonMachine", "NewtonRule", "solved"]
+
+
+class NewtonRule(NamedTuple):
+    """The constants of the method, on one machine or on a cluster.
+
+    shrink       factor on the smoothing width, when the smoothed problem is solved
+    solved       it is solved when this share of the gap is due to the smoothing
+    least_width  the smallest smoothing width, as a share of the residuals
+    patience     the maximum number of steps without progress
+    slope_left   share of the initial slope at which a line search ends
+    most_trials  the maximum number of trials of a line search
+    growth       the largest growth of a step from one trial to the next
+    """
+
+    shrink: float = 0.3
+    solved: float = 0.5
+    least_width: float = 1e-9
+    patience: int = 25
+    slope_left: float = 0.05
+    most_trials: int = 60
+    growth: float = 8.0
+
+
+NEWTON = NewtonRule()
+
+
+@dataclass
+class NewtonMachine:
+    """The point of a machine and its best objectives.
+
+    price          the penalty of the intercept: 0 for a free one, inf for none
+    reach, width   the size of the residuals, and the width of the smoothing
+    sums           of the rows at this point; see `machine_rows`
+    signed         (d, parts)  X' of each part of the dual variables
+    slot           the place of the dual variables of the rows at this point
+    centre_slot    of the centre of the smoothing
+    best_slot      of the best dual variables; these times `factors`, by part, are feasible
+    """
+
+    number: int
+    w: np.ndarray
+    price: float
+    reach: float
+    width: float
+    tol: float
+    b: float = 0.0
+    rounds: int = 0
+    idle: int = 0
+    is_stuck: bool = False
+    primal: float = np.inf
+    dual: float = -np.inf
+    slot: int = 0
+    centre_slot: int = 0
+    best_slot: int = 0
+    slope: float = 0.0
+    bias_step: float = 0.0
+    factors: np.ndarray = field(default_factory=lambda: np.ones(4))
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(N_SUMS))
+    trace: list[EpochPoint] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.has_bias = bool(np.isfinite(self.price))
+        self.is_free = self.price == 0.0
+        self.price = self.price if self.has_bias else 0.0
+        self.best: tuple[np.ndarray, float] = (self.w, self.b)
+        self.signed = np.zeros((len(self.w), 2))
+        self.step = np.zeros(len(self.w))
+        self.is_smoothed_solved = False
+        self._balance = 0.0
+        self._current_gap = np.inf
+
+    @property
+    def gap(self) -> float:
+        return max(self.primal - self.dual, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / max(abs(self.primal), 1e-300)
+
+    @property
+    def converged(self) -> bool:
+        return self.primal - self.dual <= self.tol * abs(self.primal)
+
+    @property
+    def lacks_bias(self) -> bool:
+        """Whether b is free and can be improved, but no row has curvature."""
+        return self.is_free and self._balance != 0.0 and self.sums[N_CURVED] == 0.0
+
+    @property
+    def balance(self) -> float:
+        """The sum of the dual variables."""
+        return self._balance
+
+    # -- objectives --
+
+    def take_slot(self, n_slots: int, *, is_smooth: bool) -> None:
+        """Choose a place for the next dual variables."""
+        taken = {self.best_slot} if is_smooth else {self.best_slot, self.centre_slot}
+        self.slot = next(slot for slot in range(n_slots) if slot not in taken)
+
+    def take(self, sums: np.ndarray, signed: np.ndarray) -> None:
+        """Measure both objectives with the sums of the rows, signed (parts, d)."""
+        self.sums, self.signed = sums, signed
+        positive, negative, up, down = sums[MASSES].tolist()
+        self._balance = positive - negative + up - down
+        primal = 0.5 * float(self.w @ self.w) + 0.5 * self.price * self.b**2 + float(sums[LOSS])
+        if primal < self.primal:
+            self.primal, self.best = primal, (self.w, self.b)
+        self._current_gap = primal - self._offer_dual()
+        self.trace.append(EpochPoint(self.rounds, self.primal, self.dual))
+
+    def _offer_dual(self) -> float:
+        """Make beta feasible, keep it if it is the best dual point so far, return its objective."""
+        factors = np.ones(4)
+        if self.is_free:
+            factors = _scaled_sides(self.sums[MASSES])
+        dual = self._dual_of(factors)
+        if len(self.signed) > 2 and self.is_free:
+            # Preferred if it is about as good, because rows at a bound stay there.
+            other = _scaled_inside(self.sums[MASSES])
+            other_dual = self._dual_of(other)
+            good_enough = max(self.tol * abs(self.primal), 2.0 * (self.primal - dual))
+            if self.primal - other_dual <= good_enough:
+                dual, factors = other_dual, other
+        if dual > self.dual:
+            self.dual, self.best_slot, self.factors = dual, self.slot, factors
+        return dual
+
+    def _dual_of(self, factors: np.ndarray) -> float:
+        """The dual objective of beta with its parts times these factors."""
+        dual = float(_dual_value(factors, self.sums, self.signed))
+        return dual - (0.5 * self._balance**2 / self.price if self.price > 0.0 else 0.0)
+
+    # -- steps --
+
+    def set_direction(self, squares: np.ndarray) -> None:
+        """The Newton step of w and b, and the slope along it, overwriting X'DX."""
+        gradient = np.empty(len(squares))
+        _make_system(
+            squares, gradient, self.width, self.w, self.b, self.price, self._balance, self.signed,
+            self.has_bias,
+        )  # fmt: skip
+        step = solved(squares, -gradient)
+        self.step, self.bias_step = step[:-1], float(step[-1])
+        self.slope = float(gradient @ step)
+
+    def move(self, length: float) -> None:
+        self.w = self.w + length * self.step
+        self.b += length * self.bias_step
+
+    def go_to_best(self) -> None:
+        self.w, self.b = self.best
+        self.primal = np.inf
+
+    def move_centre(self) -> None:
+        self.centre_slot = self.slot
+        self.width = max(self.width * NEWTON.shrink, NEWTON.least_width * self.reach)
+
+    def end_round(self, gap_before: float) -> None:
+        """Look at the progress since the gap before."""
+        self.idle = 0 if self.gap < 0.98 * gap_before else self.idle + 1
+        is_downhill = self.slope < 0.0
+        is_smooth = self.width == 0.0
+        self.is_stuck = self.idle > NEWTON.patience or (is_smooth and not is_downhill)
+        solved_enough = self.sums[SMOOTHING] >= NEWTON.solved * self._current_gap
+        self.is_smoothed_solved = bool(solved_enough) or not is_downhill
+
+
+@kernel
+def _dual_value(factors, sums, signed):
+    """The dual objective without the term of the intercept."""
+    total = 0.0
+    for part in range(4):
+        total += factors[part] * sums[_LINEAR + part]
+        total -= factors[part] ** 2 * sums[_QUADRATIC + part]
+    for j in range(signed.shape[1]):
+        weight, size = 0.0, 0.0
+        for part in range(len(signed)):
+            weight += factors[part] * signed[part, j]
+            size += abs(factors[part] * signed[part, j])
+        # With an enormous C the parts may cancel exactly by chance: rounding counts as well.
+        total -= 0.5 * (abs(weight) + _ROUNDING * size) ** 2
+    return total
+
+
+@kernel
+def _make_system(squares, gradient, width, w, b, price, balance, signed, has_bias):
+    """The system of a Newton step in place of X'DX, and the gradient."""
+    d = len(w)
+    if width > 0.0:
+        squares /= width
+    for j in range(d):
+        squares[j, j] += 1.0
+        gradient[j] = w[j]
+        for part in range(len(signed)):
+            gradient[j] -= signed[part, j]
+    if has_bias:
+        squares[d, d] += price
+        gradient[d] = price * b - balance
+        if squares[d, d] <= 0.0:  # no row has curvature: b has a slope only
+            squares[d, d] = 1.0
+        return
+    squares[d], squares[:, d] = 0.0, 0.0
+    squares[d, d], gradient[d] = 1.0, 0.0
+
+
+def _scaled_sides(masses: np.ndarray) -> np.ndarray:
+    """Factors of the parts of beta, for a sum of zero: the heavier sign is scaled down."""
+    positive, negative = float(masses[0] + masses[2]), float(masses[1] + masses[3])
+    up = min(1.0, negative / positive) if positive > 0.0 else 1.0
+    down = min(1.0, positive / negative) if negative > 0.0 else 1.0
+    return np.array([up, down, up, down])
+
+
+def _scaled_inside(masses: np.ndarray) -> np.ndarray:
+    """The same by scaling only dual variables between their bounds, if that is possible.
+
+    This is `linear.balanced` for the parts of beta.
+    """
+    total = float(masses[0] - masses[1] + masses[2] - masses[3])
+    heavier = 0 if total > 0.0 else 1
+    factors = np.ones(4)
+    inside = float(masses[heavier])
+    if inside >= abs(total) and inside > 0.0:
+        factors[heavier] = 1.0 - abs(total) / inside
+        return factors
+    both = inside + float(masses[heavier + 2])
+    if both >= abs(total) and both > 0.0:
+        factors[[heavier, heavier + 2]] = 1.0 - abs(total) / both
+    return factors
+
+
+class LineSearch:
+    """Looks for the length at which the slope (rising, piecewise linear) is nearly zero.
+
+    The slope of the penalties is linear + length * quadratic; that of the losses comes from rows.
+    """
+
+    def __init__(self, slope: float, linear: float, quadratic: float, bias_step: float) -> None:
+        self._enough = -NEWTON.slope_left * slope
+        self._linear, self._quadratic = linear, quadratic
+        self.bias_step = bias_step
+        self._low, self._high = 0.0, np.inf
+        self._trials = 0
+        self.length = 1.0
+        self.is_over = False
+
+    @classmethod
+    def along_step(cls, machine: NewtonMachine) -> LineSearch:
+        step, bias_step, price = machine.step, machine.bias_step, machine.price
+        linear = float(machine.w @ step) + price * machine.b * bias_step
+        quadratic = float(step @ step) + price * bias_step**2
+        return cls(machine.slope, linear, quadratic, bias_step)
+
+    @classmethod
+    def along_bias(cls, machine: NewtonMachine) -> LineSearch:
+        """In the direction of the sum of dual variables, as far as the residuals reach."""
+        bias_step = machine.reach if machine.balance > 0.0 else -machine.reach
+        return cls(-machine.balance * bias_step, 0.0, 0.0, bias_step)
+
+    def look(self, pull: float, curvature: float) -> None:
+        """Look at the sums of beta times move and curvature times move^2 at this length."""
+        length = self.length
+        at_length = self._linear + length * self._quadratic - pull
+        self._trials += 1
+        if abs(at_length) <= self._enough:
+            self.is_over = True
+            return
+        if at_length < 0.0:
+            self._low = length
+        else:
+            self._high = length
+        curvature += self._quadratic
+        guess = length - at_length / curvature if curvature > 0.0 else np.inf
+        if np.isinf(self._high):
+            guess = min(guess, NEWTON.growth * length)
+        if not self._low < guess < self._high:
+            guess = 0.5 * (self._low + self._high)
+        self.is_over = guess == length or self._trials == NEWTON.most_trials
+        self.length = guess
+
+
+def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The solution of a positive definite system, after scaling its diagonal to ones."""
+    scale = 1.0 / np.sqrt(np.diagonal(system))
+    scaled = system * scale
+    scaled *= scale[:, None]
+    jitter = 0.0
+    while True:
+        if jitter:
+            scaled[np.arange(len(scale)), np.arange(len(scale))] = 1.0 + jitter
+        _, solution, info = lapack.dposv(scaled, scale * right)
+        if info == 0 and np.isfinite(solution).all():
+            return np.asarray(scale * solution)
+        if jitter > 1.0:
+            return np.zeros(len(right))
+        jitter = max(1e-14, 100.0 * jitter)
