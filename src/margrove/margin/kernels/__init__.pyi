@@ -3,6 +3,7 @@ from .blocks import largest_value as largest_value
 from .blocks import row_norms as row_norms
 from .expansions import dual_coefficients as dual_coefficients
 from .expansions import kernel_sums as kernel_sums
+from .expansions import kernel_sums_at as kernel_sums_at
 from .expansions import like_table as like_table
 from .feature_maps import PolynomialMap as PolynomialMap
 from .feature_maps import RBFTaylorMap as RBFTaylorMap

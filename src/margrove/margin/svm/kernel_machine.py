@@ -21,7 +21,7 @@ from margrove.margin.kernels import (
     Precomputed,
     TrainingObjects,
     kernel_class,
-    kernel_sums,
+    kernel_sums_at,
     largest_value,
     needs_nonnegative,
     resolve_kernel,
@@ -155,10 +155,11 @@ class KernelMachine(Estimator):
             X = self._objects.gram(X)
         X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
         shift, support = self._support_points(X)
-        points = kernel.points(_scaled(X, self._scale()), shift=shift)
         is_small = X.shape[0] * len(self.support_) < _FEW_PAIRS
         n_threads = 1 if is_small else resolve_n_jobs(self.n_jobs, unset="all")
-        return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
+        return kernel_sums_at(
+            kernel, X, self._scale(), shift, support, coef, edges, n_threads=n_threads
+        )
 
     def _scale(self) -> float:
         return float(getattr(self, "feature_scale_", 1.0))

@@ -17,7 +17,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import CanonicalForm, canonical_form, given_order, seed_of
-from margrove._runtime import RUN_CONTROL, Ending, drive, require_memory, resolve_n_jobs
+from margrove._runtime import (
+    RUN_CONTROL,
+    Ending,
+    drive,
+    require_memory,
+    resolve_n_jobs,
+    single_threaded_blas,
+)
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.margin.kernels import (
     LARGEST_TILE,
@@ -230,19 +237,20 @@ class SupportVectorMachine(KernelMachine):
         learnt: Callable[[list[SolverResult]], dict[str, Any]],
     ) -> list[SolverResult]:
         """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
-        process = self._process(training, machines)
-        ending = drive(
-            process,
-            self,
-            max_time=self.max_time,
-            on_interrupt=self.on_interrupt,
-            verbose=int(self.verbose),
-            X=X,
-            y=y,
-            fitted=lambda: learnt(process.results()),
-            given={"sample_weight": training.form.weight},
-        )
-        results = process.results()
+        with single_threaded_blas():
+            process = self._process(training, machines)
+            ending = drive(
+                process,
+                self,
+                max_time=self.max_time,
+                on_interrupt=self.on_interrupt,
+                verbose=int(self.verbose),
+                X=X,
+                y=y,
+                fitted=lambda: learnt(process.results()),
+                given={"sample_weight": training.form.weight},
+            )
+            results = process.results()
         self._warn_unless_converged(ending, training, machines, results)
         return results
 

@@ -29,8 +29,10 @@ from margrove._runtime import (
     MisfitError,
     array_of,
     kernel,
+    on_large_pages,
     put_back,
     records_of,
+    region,
     step_capacity,
     table_of,
     taken,
@@ -56,6 +58,7 @@ _TINY = 512  # variables, all in one float64 tile, whose pair steps take almost 
 _SHARPER = 1e-4  # of the tolerance, to which tiny problems are solved
 _SHARPENING_STEPS = 100
 _SAFE_SHARE = 0.125  # of the tolerance: rounding below it needs no recomputation
+_ROWS_COPIED = 64  # in a tile
 _LEAST_BUDGET = 2_000_000
 _BUDGET_PER_VARIABLE = 1000
 
@@ -134,7 +137,7 @@ class SmoProcess:
         self._is_fresh = True
         self._block = np.empty(0, dtype=np.int64)
         self._n_kept = 0
-        self._last_tile = np.empty((0, 0))
+        self._last_tile = self._spare_tile = np.empty((0, 0), gram.fast.dtype)
         self._full: TileView | None = None
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
@@ -308,17 +311,27 @@ class SmoProcess:
 
     def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
         """K of the block; the corner of the variables kept from the last block is copied."""
-        rows, n_new = self._problem.rows[chosen], len(chosen) - self._n_kept
-        tile = np.empty((len(chosen), len(chosen)), dtype=self._source.dtype)
-        tile[:n_new] = self._source.block(rows[:n_new], rows)
-        tile[n_new:, :n_new] = tile[:n_new, n_new:].T
-        tile[n_new:, n_new:] = self._last_tile[: self._n_kept, : self._n_kept]
-        self._last_tile = tile
+        rows, n_new, m = self._problem.rows[chosen], len(chosen) - self._n_kept, len(chosen)
+        tile, spare = self._buffer(m), self._last_tile
+        self._source.grow(rows, n_new, spare, tile)
+        self._last_tile, self._spare_tile = tile, spare
         if not self._problem.keeps_sum:
-            return chosen, TileView(tile, 0, len(chosen), 0)
+            return chosen, TileView(tile, 0, m, 0)
         order = np.argsort(-self._problem.y[chosen], kind="stable")
         n_positive = int(np.count_nonzero(self._problem.y[chosen] > 0))
-        return chosen[order], TileView(tile[np.ix_(order, order)], 0, n_positive, n_positive)
+        sorted_tile = np.empty_like(tile)
+        _permute(-(-m // _ROWS_COPIED), self._n_threads, tile, order, sorted_tile)
+        return chosen[order], TileView(sorted_tile, 0, n_positive, n_positive)
+
+    def _buffer(self, m: int) -> np.ndarray:
+        """Memory for the tile of a block: that of the last tile but one, if it is large enough.
+
+        Writing new memory takes longer than computing the kernel values of few features.
+        """
+        spare = self._spare_tile
+        if spare.shape == (m, m) and spare.dtype == self._source.dtype:
+            return spare
+        return on_large_pages((m, m), self._source.dtype)
 
     def _full_tile(self) -> TileView:
         """All variables as one tile."""
@@ -469,6 +482,7 @@ class SmoProcess:
             self._at_floor = True
             return
         self._source, self._rounding = self._gram.exact(), 0.0
+        self._last_tile = self._spare_tile = np.empty((0, 0), self._source.dtype)
         self._full = None
         self._block = self._block[:0]
         self._last_fresh, self._stalls = np.inf, 0
@@ -515,6 +529,15 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
     if count <= 0:
         return np.empty(0, dtype=np.int64)
     return np.sort(np.argpartition(values, count - 1)[:count])
+
+
+@region
+def _permute(tile, K, order, out):
+    """out[i, j] <- K[order[i], order[j]]"""
+    for i in range(tile * _ROWS_COPIED, min((tile + 1) * _ROWS_COPIED, len(out))):
+        row = K[order[i]]
+        for j in range(len(out)):
+            out[i, j] = row[order[j]]
 
 
 @kernel
