@@ -26,7 +26,6 @@ from .gram_rows import add_rows as add_rows
 from .gram_rows import cache_bytes_of as cache_bytes_of
 from .gram_tiles import gram as gram
 from .gram_tiles import symmetric_gram as symmetric_gram
-from .gram_tiles import tile_of as tile_of
 from .kernel import DotKernel as DotKernel
 from .kernel import Kernel as Kernel
 from .kernel import KernelParameter as KernelParameter

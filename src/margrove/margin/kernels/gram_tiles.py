@@ -37,7 +37,6 @@ __all__ = [
     "gram",
     "gram_at_once",
     "symmetric_gram",
-    "tile_of",
 ]
 
 _AT_ONCE = 1024  # points up to which the Gram matrix is one product
@@ -221,10 +220,3 @@ def gram_at_once(kernel: Kernel, A: Points, B: Points) -> np.ndarray:
         out = A.X @ B.X.T
     kernel.finish(out, A.squared_norms, B.squared_norms)
     return out
-
-
-def tile_of(kernel: Kernel, A: Points, B: Points) -> np.ndarray:
-    """K(a, b) for at most TILE_ROWS x TILE_COLUMNS pairs, on this thread."""
-    tile = np.empty((len(A), len(B)), dtype=np.result_type(A.X.dtype, B.X.dtype))
-    kernel.block(A, B, tile)
-    return tile

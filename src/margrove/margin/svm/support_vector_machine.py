@@ -72,6 +72,7 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
     **RUN_CONTROL,
 }
 
+_FEW_MACHINES = 3  # fewer machines than a third of the threads are solved one after the other
 _FEW = 1000  # a problem with fewer points takes less time than starting a thread
 
 
@@ -367,7 +368,10 @@ class SupportVectorMachine(KernelMachine):
             return [partial(make, machine) for machine in machines], 1
         members = [machine.members for machine in machines]
         shared = SharedGram(kernel, points, members, cache_bytes=cache_bytes, n_threads=n_threads)
-        return [partial(shared.of_points, machine.members) for machine in machines], n_threads
+        # Of few large machines the rows are shared by the threads, not the machines.
+        is_few = max(map(len, members)) > LARGEST_TILE and _FEW_MACHINES * len(machines) < n_threads
+        side_by_side = 1 if is_few else n_threads
+        return [partial(shared.of_points, machine.members) for machine in machines], side_by_side
 
     def _warn_unless_converged(
         self,
