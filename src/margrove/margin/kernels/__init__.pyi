@@ -39,3 +39,4 @@ from .registry import register_kernel as register_kernel
 from .registry import registered as registered
 from .registry import resolve_kernel as resolve_kernel
 from .registry import tuned_widths as tuned_widths
+from .signs import signed_sums as signed_sums

@@ -22,7 +22,7 @@ from margrove.margin.kernels.tiles import (
     tile_points,
 )
 
-__all__ = ["dual_coefficients", "kernel_sums", "kernel_sums_at", "like_table"]
+__all__ = ["dual_coefficients", "kernel_sums", "kernel_sums_at", "like_table", "points_of_tile"]
 
 _FEW_COLUMNS = 4  # of coefficients, up to which a loop is faster than a matrix product
 
@@ -129,7 +129,7 @@ def _add(
 def _add_tile(tile, first, X, scale, shift, sources, ranges, weights, out):
     """out[group, rows of the tile] += K(rows, sources of a block) @ weights, block by block."""
     begin = (first + tile) * ROWS
-    A, a2 = _points_of(X, begin, scale, shift)
+    A, a2 = points_of_tile(X, begin, scale, shift)
     block = np.empty((ROWS, COLUMNS), weights.dtype)
     sums = np.empty((ROWS, weights.shape[1]), weights.dtype)
     for k in range(len(ranges)):
@@ -154,7 +154,7 @@ def _add_tile(tile, first, X, scale, shift, sources, ranges, weights, out):
 
 
 @compiled(hidden=True, fast_sums=True)
-def _points_of(X, begin, scale, shift):
+def points_of_tile(X, begin, scale, shift):
     """Rows of X times scale minus shift, padded to a tile, and their squared norms."""
     n_rows = min(ROWS, len(X) - begin)
     A, norms = np.zeros((ROWS, len(shift)), shift.dtype), np.empty(n_rows)

@@ -51,6 +51,7 @@ COLUMNS = TILE_COLUMNS
 _SECONDS_OF_PRODUCT = 3e-11  # about, of a thread
 _SECONDS_OF_ENTRY = 1e-9
 _FAR = 1e-4  # relative rounding of an RBF value from which on float32 is not used
+_FAR_AT_ONCE = 64  # columns
 
 
 class TilePoints(NamedTuple):
@@ -154,15 +155,34 @@ def _fill_rbf_32(gamma, A, a2, B, b2, dots):
     """
     rbf_block_32(dots, a2.astype(np.float32), b2.astype(np.float32), gamma)
     rounding = gamma * np.float64(np.finfo(np.float32).eps)
-    if not rounding * (_largest(a2) + _largest(b2)) > _FAR:
+    largest = _largest(a2)
+    if not rounding * (largest + _largest(b2)) > _FAR:
         return
-    exact = np.empty(dots.shape, np.float64)
-    np.dot(A.astype(np.float64), B.astype(np.float64).T, exact)
-    rbf_block_64(exact, a2, b2, gamma)
+    far = np.empty(len(b2), np.int64)
+    n_far = 0
+    for j in range(len(b2)):
+        far[n_far] = j
+        n_far += np.int64(rounding * (largest + b2[j]) > _FAR)
+    for start in range(0, n_far, _FAR_AT_ONCE):
+        chosen = far[start : min(start + _FAR_AT_ONCE, n_far)]
+        _repair_columns(gamma, A, a2, B, b2, chosen, rounding, dots)
+
+
+@kernel(hidden=True)
+def _repair_columns(gamma, A, a2, B, b2, columns, rounding, out):
+    """Far pairs of some columns in float64, by a product of fixed shape."""
+    right = np.zeros((_FAR_AT_ONCE, B.shape[1]))
+    norms = np.empty(len(columns))
+    for k in range(len(columns)):
+        right[k] = B[columns[k]]
+        norms[k] = b2[columns[k]]
+    exact = np.empty((len(A), _FAR_AT_ONCE))
+    np.dot(A.astype(np.float64), right.T, exact)
+    rbf_block_64(exact, a2, norms, gamma)
     for i in range(len(a2)):
-        for j in range(len(b2)):
-            if rounding * (a2[i] + b2[j]) > _FAR:
-                dots[i, j] = exact[i, j]
+        for k in range(len(columns)):
+            if rounding * (a2[i] + norms[k]) > _FAR:
+                out[i, columns[k]] = exact[i, k]
 
 
 @kernel(hidden=True)
