@@ -64,10 +64,19 @@ def test_points_far_away_and_infinite_distances_get_exact_values() -> None:
 
 def test_where_most_signs_are_uncertain_all_values_are_exact() -> None:
     kernel, support, coef, X = machine()
-    coef = np.full_like(coef, 1e-300)
+    support = kernel.points(np.r_[[np.full(6, 1e5)], support.X])
+    coef = np.r_[[[1.0]], coef]
     exact = kernel_sums(kernel, kernel.points(X), support, coef)
-    found = signed_sums(kernel, X, 1.0, None, support, coef, 0.0)
-    assert np.array_equal(found, exact)
+    assert np.array_equal(signed_sums(kernel, X, 1.0, None, support, coef, 0.0), exact)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-40, 1e60])
+def test_coefficients_of_any_size(unit) -> None:
+    kernel, support, coef, X = machine()
+    exact = kernel_sums(kernel, kernel.points(X), support, coef * unit)
+    found = signed_sums(kernel, X, 1.0, None, support, coef * unit, 0.0)
+    assert np.array_equal(found >= 0, exact >= 0)
+    assert not np.array_equal(found, exact)  # most are from float32
 
 
 def test_other_kernels_and_rows_get_exact_values() -> None:

@@ -75,7 +75,7 @@ def kernel_sums(
         for tile in _tiles(begin, end)
     ]
     sources = tile_points(kernel, support if support.X.dtype == kind else support.as_float64())
-    with single_threaded_blas():
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         if sources is None or not isinstance(points.X, np.ndarray):
             _add_in_python(kernel, points, support, coef, blocks, out, n_threads)
         else:
@@ -188,7 +188,7 @@ def _add_in_python(
     def add(tile: int) -> None:
         rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
         tile_points = _padded(points.take(rows))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # a thread has its own setting
             for group, source, weights in sources:
                 block = scratch.tile(TILE_ROWS, len(source), kind)
                 kernel.block(tile_points, source, block)

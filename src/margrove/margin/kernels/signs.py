@@ -92,7 +92,8 @@ class _NarrowSums:
             X = sources.X.astype(np.float32)
         self._sources = sources._replace(X=read_only(X))
         self._coef = read_only(np.ascontiguousarray(coef, dtype=np.float64))
-        self._sizes = read_only(np.abs(self._coef).astype(np.float32))
+        self._unit = float(np.abs(self._coef).max(initial=0.0)) or 1.0
+        self._sizes = read_only((np.abs(self._coef) / self._unit).astype(np.float32))
         self._scale = scale
         self._shift = np.zeros(X.shape[1]) if shift is None else shift.astype(np.float64)
         starts = range(0, len(X), COLUMNS)
@@ -103,20 +104,23 @@ class _NarrowSums:
     def of(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, bounds = np.zeros(len(X)), np.zeros(len(X))
         n, d = self._sources.X.shape
-        in_slices(
-            _add_narrow_tile, -(-len(X) // ROWS), self._n_threads, ROWS * n, d, read_only(X),
-            self._scale, self._shift, self._sources, self._largest, self._coef, self._sizes,
-            values, bounds,
-        )  # fmt: skip
         with np.errstate(over="ignore", invalid="ignore"):
-            return values, 1.01 * bounds + _SMALLEST * float(np.abs(self._coef).sum())
+            in_slices(
+                _add_narrow_tile, -(-len(X) // ROWS), self._n_threads, ROWS * n, d, read_only(X),
+                self._scale, self._shift, self._sources, self._largest, self._coef, self._sizes,
+                values, bounds,
+            )  # fmt: skip
+            return values, self._unit * (1.01 * bounds + _SMALLEST * n)
 
 
 @region(fast_sums=True)
 def _add_narrow_tile(
     tile, first, X, scale, shift, sources, largest, coef, sizes, values, bounds
 ):  # fmt: skip
-    """values += K(rows of the tile, sources) @ coef in float32; bounds += bounds of the errors."""
+    """values += K(rows of the tile, sources) @ coef in float32; bounds += bounds of the errors.
+
+    `sizes` are absolute coefficients in units of the largest.
+    """
     begin = (first + tile) * ROWS
     wide, a2 = points_of_tile(X, begin, scale, shift)
     A = wide.astype(np.float32)
