@@ -5,10 +5,12 @@ functions        the kernels of the library, a class each
 given_kernels    kernels that users give: a Gram matrix, or a function (also of texts or molecules)
 registry         kernels by name, and the meaning of the parameters of an estimator
 blocks           compiled arithmetic on blocks of rows
+tiles            tiles of a Gram matrix in compiled code
 gram_tiles       Gram matrices, computed tile by tile on several threads
 gram_rows        rows and tiles of a Gram matrix on demand, with a cache
 gram_matrices    the Gram matrix of a training set in float32 and float64
 expansions       kernel expansions: the sums of kernel values behind predictions
+signs            the signs of kernel expansions, faster than their values
 feature_maps     explicit features whose inner product is a kernel
 """
 

@@ -3,6 +3,7 @@ from .blocks import largest_value as largest_value
 from .blocks import row_norms as row_norms
 from .expansions import dual_coefficients as dual_coefficients
 from .expansions import kernel_sums as kernel_sums
+from .expansions import kernel_sums_at as kernel_sums_at
 from .expansions import like_table as like_table
 from .feature_maps import PolynomialMap as PolynomialMap
 from .feature_maps import RBFTaylorMap as RBFTaylorMap
@@ -25,7 +26,6 @@ from .gram_rows import add_rows as add_rows
 from .gram_rows import cache_bytes_of as cache_bytes_of
 from .gram_tiles import gram as gram
 from .gram_tiles import symmetric_gram as symmetric_gram
-from .gram_tiles import tile_of as tile_of
 from .kernel import DotKernel as DotKernel
 from .kernel import Kernel as Kernel
 from .kernel import KernelParameter as KernelParameter
@@ -39,3 +39,4 @@ from .registry import register_kernel as register_kernel
 from .registry import registered as registered
 from .registry import resolve_kernel as resolve_kernel
 from .registry import tuned_widths as tuned_widths
+from .signs import signed_sums as signed_sums

@@ -15,11 +15,14 @@ __all__ = [
     "chi_square",
     "city_block",
     "densified",
+    "exponential_block",
     "inner_products",
     "largest_value",
+    "power_block",
     "rbf_block_32",
     "rbf_block_64",
     "row_norms",
+    "tanh_block",
 ]
 
 TILE_COLUMNS = 512
@@ -75,10 +78,10 @@ def _csr_dots(A, B, work, out):
 
 
 @kernel(fast_sums=True)
-def city_block(A, B, out):
+def city_block(A, B, out, n_rows, n_columns):
     """out[i, j] = ||a_i - b_j||_1"""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
+    for i in range(n_rows):
+        for j in range(n_columns):
             total = 0.0
             for k in range(A.shape[1]):
                 total += abs(np.float64(A[i, k]) - np.float64(B[j, k]))
@@ -86,10 +89,10 @@ def city_block(A, B, out):
 
 
 @kernel(fast_sums=True)
-def chi_square(A, B, out):
+def chi_square(A, B, out, n_rows, n_columns):
     """out[i, j] = sum (a_i - b_j)^2 / (a_i + b_j)"""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
+    for i in range(n_rows):
+        for j in range(n_columns):
             total = 0.0
             for k in range(A.shape[1]):
                 both = np.float64(A[i, k]) + np.float64(B[j, k])
@@ -107,12 +110,15 @@ def chi_square(A, B, out):
 
 @kernel(fast_sums=True)
 def rbf_block_32(dots, a2, b2, gamma):
-    """dots <- exp(-gamma max(0, a2 + b2 - 2 dots)) in float32, relative error below 2e-6."""
+    """dots <- exp(-gamma max(0, a2 + b2 - 2 dots)) in float32, relative error below 2e-6.
+
+    Rows and columns of `dots` beyond a2 and b2 stay as they are.
+    """
     minus_gamma = np.float32(-gamma)
-    powers = np.empty(dots.shape[1], np.int32)
+    powers = np.empty(len(b2), np.int32)
     scales = powers.view(np.float32)
-    for i in range(dots.shape[0]):
-        for j in range(dots.shape[1]):
+    for i in range(len(a2)):
+        for j in range(len(b2)):
             distance = max(a2[i] + b2[j] - np.float32(2.0) * dots[i, j], np.float32(0.0))
             x = max(minus_gamma * distance, np.float32(-87.0))
             n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
@@ -126,17 +132,17 @@ def rbf_block_32(dots, a2, b2, gamma):
             p = p * r + np.float32(5.0000001201e-1)
             dots[i, j] = p * r * r + r + np.float32(1.0)
             powers[j] = (np.int32(n) + np.int32(127)) << np.int32(23)
-        for j in range(dots.shape[1]):
+        for j in range(len(b2)):
             dots[i, j] *= scales[j]
 
 
 @kernel(fast_sums=True)
 def rbf_block_64(dots, a2, b2, gamma):
     """The same in float64, relative error below 1e-15; a Taylor polynomial of degree 12."""
-    powers = np.empty(dots.shape[1], np.int64)
+    powers = np.empty(len(b2), np.int64)
     scales = powers.view(np.float64)
-    for i in range(dots.shape[0]):
-        for j in range(dots.shape[1]):
+    for i in range(len(a2)):
+        for j in range(len(b2)):
             both = a2[i] + b2[j]
             squared = both - 2.0 * dots[i, j]
             # The distance of equal points is rounding, which a huge gamma must not amplify.
@@ -158,5 +164,80 @@ def rbf_block_64(dots, a2, b2, gamma):
             p = p * r + 0.5
             dots[i, j] = p * r * r + r + 1.0
             powers[j] = (np.int64(n) + np.int64(1023)) << np.int64(52)
-        for j in range(dots.shape[1]):
+        for j in range(len(b2)):
             dots[i, j] *= scales[j]
+
+
+@kernel(fast_sums=True)
+def exponential_block(values, n_rows, n_columns, gamma):
+    """values <- exp(-gamma values) of the first rows and columns, for values >= 0."""
+    x, powers = np.empty(n_columns), np.empty(n_columns, np.int64)
+    for i in range(n_rows):
+        for j in range(n_columns):
+            x[j] = max(-gamma * np.float64(values[i, j]), -708.0)
+        _split_exponential(x, powers)
+        scales = powers.view(np.float64)
+        for j in range(n_columns):
+            values[i, j] = x[j] * scales[j] + scales[j]
+
+
+@kernel(fast_sums=True)
+def tanh_block(values, n_rows, n_columns, gamma, coef0):
+    """values <- tanh(gamma values + coef0) of the first rows and columns.
+
+    With e = exp(2 |z|) - 1, tanh |z| is e / (e + 2), without cancellation.
+    """
+    x, powers = np.empty(n_columns), np.empty(n_columns, np.int64)
+    for i in range(n_rows):
+        for j in range(n_columns):
+            twice = 2.0 * abs(gamma * np.float64(values[i, j]) + coef0)
+            x[j] = 40.0 if twice > 40.0 else twice  # NaN stays NaN
+        _split_exponential(x, powers)
+        scales = powers.view(np.float64)
+        for j in range(n_columns):
+            e = x[j] * scales[j] + (scales[j] - 1.0)
+            size = e / (e + 2.0)
+            values[i, j] = size if gamma * np.float64(values[i, j]) + coef0 >= 0.0 else -size
+
+
+@kernel(fast_sums=True)
+def _split_exponential(x, powers):
+    """exp(x) = (x' + 1) 2^n: x <- x', powers <- the bits of 2^n."""
+    for j in range(len(x)):
+        n = np.floor(x[j] * 1.4426950408889634 + 0.5)
+        r = x[j] - n * 6.93145751953125e-1
+        r = r - n * 1.42860682030941723212e-6
+        p = 1.0 / 479001600.0
+        p = p * r + 1.0 / 39916800.0
+        p = p * r + 1.0 / 3628800.0
+        p = p * r + 1.0 / 362880.0
+        p = p * r + 1.0 / 40320.0
+        p = p * r + 1.0 / 5040.0
+        p = p * r + 1.0 / 720.0
+        p = p * r + 1.0 / 120.0
+        p = p * r + 1.0 / 24.0
+        p = p * r + 1.0 / 6.0
+        p = p * r + 0.5
+        x[j] = p * r * r + r
+        powers[j] = (np.int64(n) + np.int64(1023)) << np.int64(52)
+
+
+@kernel(fast_sums=True)
+def power_block(values, n_rows, n_columns, gamma, coef0, degree):
+    """values <- (gamma values + coef0)^degree of the first rows and columns, degree >= 0."""
+    real = values.dtype.type
+    factor, constant = real(gamma), real(coef0)
+    base = np.empty(n_columns, values.dtype)
+    for i in range(n_rows):
+        for j in range(n_columns):
+            base[j] = factor * values[i, j] + constant
+            values[i, j] = real(1.0)
+        left = degree
+        while left > 0:
+            if left & 1:
+                for j in range(n_columns):
+                    values[i, j] *= base[j]
+            left >>= 1
+            if left > 0:
+                for j in range(n_columns):
+                    base[j] *= base[j]

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._data import sound_structure
-from margrove._runtime import TILE_ROWS, Scratch, run_tiles, single_threaded_blas
-from margrove.margin.kernels.blocks import TILE_COLUMNS
+from margrove._data import read_only, sound_structure
+from margrove._runtime import TILE_ROWS, Scratch, region, run_tiles, single_threaded_blas
+from margrove._runtime import kernel as compiled
 from margrove.margin.kernels.kernel import Kernel, Points
+from margrove.margin.kernels.tiles import (
+    COLUMNS,
+    ROWS,
+    TilePoints,
+    fill_tile,
+    in_slices,
+    padded_rows,
+    tile_points,
+)
 
-__all__ = ["dual_coefficients", "kernel_sums", "like_table"]
+__all__ = ["dual_coefficients", "kernel_sums", "kernel_sums_at", "like_table", "points_of_tile"]
+
+_FEW_COLUMNS = 4  # of coefficients, up to which a loop is faster than a matrix product
+
+
+class _RawPoints(NamedTuple):
+    """The points X * scale - shift, which are computed tile by tile."""
+
+    X: np.ndarray
+    scale: float
+    shift: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.X)
 
 
 def dual_coefficients(model: Any) -> np.ndarray:
@@ -29,7 +51,7 @@ def like_table(coef: np.ndarray, X: Any) -> Any:
 
 def kernel_sums(
     kernel: Kernel,
-    points: Points,
+    points: Any,
     support: Points,
     coef: np.ndarray,
     edges: np.ndarray | None = None,
@@ -47,25 +69,132 @@ def kernel_sums(
     bounds = np.array([0, len(support)]) if edges is None else edges
     out = np.zeros((len(bounds) - 1, len(points), coef.shape[1]))
     kind = np.result_type(points.X.dtype, support.X.dtype)
-    sources = [
-        (group, support.take(tile), np.ascontiguousarray(coef[tile], dtype=kind))
+    blocks = [
+        (group, tile)
         for group, (begin, end) in enumerate(pairwise(bounds.tolist()))
         for tile in _tiles(begin, end)
+    ]
+    sources = tile_points(kernel, support if support.X.dtype == kind else support.as_float64())
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        if sources is None or not isinstance(points.X, np.ndarray):
+            _add_in_python(kernel, points, support, coef, blocks, out, n_threads)
+        else:
+            _add(points, sources, coef, blocks, out, n_threads)
+    return out if edges is not None else out[0]
+
+
+def kernel_sums_at(
+    kernel: Kernel,
+    X: Any,
+    scale: float,
+    shift: np.ndarray | None,
+    support: Points,
+    coef: np.ndarray,
+    edges: np.ndarray | None = None,
+    *,
+    n_threads: int = 1,
+) -> np.ndarray:
+    """`kernel_sums` for the points X * scale - shift, which need no memory if X is dense."""
+    points: Any = _RawPoints(X, scale, shift)
+    is_dense = isinstance(X, np.ndarray) and isinstance(support.X, np.ndarray)
+    if kernel.formula() is None or kernel.nonnegative or not is_dense:
+        points = kernel.points(X if scale == 1.0 else X * scale, shift=shift)
+    return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
+
+
+def _add(
+    points: Points | _RawPoints,
+    sources: TilePoints,
+    coef: np.ndarray,
+    blocks: list[tuple[int, slice]],
+    out: np.ndarray,
+    n_threads: int,
+) -> None:
+    """The sums in compiled tiles of points."""
+    X, kind, d = np.ascontiguousarray(points.X), sources.X.dtype, sources.X.shape[1]
+    weights = np.zeros((len(blocks), coef.shape[1], COLUMNS), dtype=kind)
+    ranges = np.empty((len(blocks), 3), dtype=np.int64)
+    for k, (group, tile) in enumerate(blocks):
+        weights[k, :, : tile.stop - tile.start] = coef[tile].T
+        ranges[k] = group, tile.start, tile.stop
+    scale, shift = getattr(points, "scale", 1.0), getattr(points, "shift", None)
+    shift = np.zeros(d, dtype=kind) if shift is None else shift.astype(kind)
+    in_slices(
+        _add_tile, -(-len(X) // ROWS), n_threads, ROWS * len(sources.X), d,
+        read_only(X), scale, shift, sources, ranges, weights, out,
+    )  # fmt: skip
+
+
+@region(fast_sums=True)
+def _add_tile(tile, first, X, scale, shift, sources, ranges, weights, out):
+    """out[group, rows of the tile] += K(rows, sources of a block) @ weights, block by block."""
+    begin = (first + tile) * ROWS
+    A, a2 = points_of_tile(X, begin, scale, shift)
+    block = np.empty((ROWS, COLUMNS), weights.dtype)
+    sums = np.empty((ROWS, weights.shape[1]), weights.dtype)
+    for k in range(len(ranges)):
+        group, start, end = ranges[k]
+        B, b2 = padded_rows(sources.X, start, COLUMNS), sources.norms[start:end]
+        fill_tile(sources.formula, A, a2, B, b2, block)
+        if weights.shape[1] > _FEW_COLUMNS:
+            block[:, end - start :] = 0.0
+            block[len(a2) :] = 0.0
+            np.dot(block, weights[k].T, sums)
+            for i in range(len(a2)):
+                for c in range(weights.shape[1]):
+                    out[group, begin + i, c] += sums[i, c]
+            continue
+        for c in range(weights.shape[1]):
+            weight = weights[k, c]
+            for i in range(len(a2)):
+                total, row = 0.0, block[i]
+                for j in range(end - start):
+                    total += np.float64(row[j]) * np.float64(weight[j])
+                out[group, begin + i, c] += total
+
+
+@compiled(hidden=True, fast_sums=True)
+def points_of_tile(X, begin, scale, shift):
+    """Rows of X times scale minus shift, padded to a tile, and their squared norms."""
+    n_rows = min(ROWS, len(X) - begin)
+    A, norms = np.zeros((ROWS, len(shift)), shift.dtype), np.empty(n_rows)
+    real = shift.dtype.type
+    for i in range(n_rows):
+        norm = 0.0
+        for j in range(len(shift)):
+            value = real(scale) * real(X[begin + i, j]) - shift[j]
+            A[i, j] = value
+            norm += np.float64(value) * np.float64(value)
+        norms[i] = norm
+    return A, norms
+
+
+def _add_in_python(
+    kernel: Kernel,
+    points: Points,
+    support: Points,
+    coef: np.ndarray,
+    blocks: list[tuple[int, slice]],
+    out: np.ndarray,
+    n_threads: int,
+) -> None:
+    kind = np.result_type(points.X.dtype, support.X.dtype)
+    sources = [
+        (group, support.take(tile), np.ascontiguousarray(coef[tile], dtype=kind))
+        for group, tile in blocks
     ]
     scratch = Scratch()
 
     def add(tile: int) -> None:
         rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
         tile_points = _padded(points.take(rows))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # a thread has its own setting
             for group, source, weights in sources:
                 block = scratch.tile(TILE_ROWS, len(source), kind)
                 kernel.block(tile_points, source, block)
                 out[group, rows] += (block @ weights)[: len(out[group, rows])]
 
-    with single_threaded_blas():
-        run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
-    return out if edges is not None else out[0]
+    run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
 
 
 def _padded(points: Points) -> Points:
@@ -77,5 +206,5 @@ def _padded(points: Points) -> Points:
 
 
 def _tiles(begin: int, end: int) -> list[slice]:
-    starts = range(begin, end, TILE_COLUMNS)
-    return [slice(start, min(start + TILE_COLUMNS, end)) for start in starts]
+    starts = range(begin, end, COLUMNS)
+    return [slice(start, min(start + COLUMNS, end)) for start in starts]

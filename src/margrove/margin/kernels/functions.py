@@ -20,10 +20,16 @@ from margrove.margin.kernels.blocks import (
     chi_square,
     city_block,
     densified,
+    exponential_block,
     rbf_block_32,
     rbf_block_64,
 )
 from margrove.margin.kernels.kernel import (
+    CHI_SQUARE,
+    LAPLACIAN,
+    LINEAR,
+    POLYNOMIAL,
+    SIGMOID,
     DotKernel,
     Kernel,
     Points,
@@ -31,6 +37,7 @@ from margrove.margin.kernels.kernel import (
     registered,
     with_gamma_over,
 )
+from margrove.margin.kernels.kernel import RBF as RBF_CODE
 
 __all__ = ["RBF", "ChiSquare", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
 
@@ -46,6 +53,7 @@ class Linear(DotKernel):
     """x.z"""
 
     name: ClassVar[str] = "linear"
+    code: ClassVar[int] = LINEAR
 
     def finish(self, dots: np.ndarray, a2: np.ndarray, b2: np.ndarray) -> None:
         pass
@@ -60,6 +68,7 @@ class Polynomial(DotKernel):
     """
 
     name: ClassVar[str] = "poly"
+    code: ClassVar[int] = POLYNOMIAL
     gamma: float = parameter(1.0, low=0.0, tuned=_WIDTHS)
     degree: float = parameter(
         3, low=0.0, whole=True
@@ -81,6 +90,7 @@ class RBF(DotKernel):
     """
 
     name: ClassVar[str] = "rbf"
+    code: ClassVar[int] = RBF_CODE
     translation_invariant: ClassVar[bool] = True
     gamma: float = parameter(1.0, low=0.0, tuned=_WIDTHS)
     sigma: dataclasses.InitVar[float | None] = None
@@ -125,6 +135,7 @@ class Sigmoid(DotKernel):
     """tanh(gamma x.z + coef0), not positive definite in general"""
 
     name: ClassVar[str] = "sigmoid"
+    code: ClassVar[int] = SIGMOID
     positive_definite: ClassVar[bool] = False
     gamma: float = parameter(1.0, low=0.0, tuned=_WIDTHS)
     coef0: float = parameter(0.0)
@@ -139,27 +150,21 @@ class Sigmoid(DotKernel):
 # --- functions of the differences ---------------------------------------------------------------
 
 
-def _exponentiate(out: np.ndarray, gamma: float) -> None:
-    """out <- exp(-gamma out)"""
-    with np.errstate(over="ignore"):  # exp(-inf) is 0
-        out *= -gamma
-    np.exp(out, out=out)
-
-
 @registered
 @dataclass(frozen=True)
 class Laplacian(Kernel):
     """exp(-gamma ||x - z||_1)"""
 
     name: ClassVar[str] = "laplacian"
+    code: ClassVar[int] = LAPLACIAN
     translation_invariant: ClassVar[bool] = True
     permutation_invariant: ClassVar[bool] = True
     reads_sparse: ClassVar[bool] = False
     gamma: float = parameter(1.0, low=0.0, tuned=_WIDTHS)
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        city_block(densified(A.X), densified(B.X), out)
-        _exponentiate(out, self.gamma)
+        city_block(densified(A.X), densified(B.X), out, *out.shape)
+        exponential_block(out, *out.shape, self.gamma)
 
     def diagonal(self, A: Points) -> np.ndarray:
         return np.ones(len(A))
@@ -174,14 +179,15 @@ class ChiSquare(Kernel):
     """exp(-gamma sum (x - z)^2 / (x + z)), for histograms: features must not be negative"""
 
     name: ClassVar[str] = "chi2"
+    code: ClassVar[int] = CHI_SQUARE
     permutation_invariant: ClassVar[bool] = True
     reads_sparse: ClassVar[bool] = False
     nonnegative: ClassVar[bool] = True
     gamma: float = parameter(1.0, low=0.0, tuned=_WIDTHS)
 
     def block(self, A: Points, B: Points, out: np.ndarray) -> None:
-        chi_square(densified(A.X), densified(B.X), out)
-        _exponentiate(out, self.gamma)
+        chi_square(densified(A.X), densified(B.X), out, *out.shape)
+        exponential_block(out, *out.shape, self.gamma)
 
     def diagonal(self, A: Points) -> np.ndarray:
         return np.ones(len(A))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,10 +20,17 @@ from margrove.exceptions import InvalidDataError, NumericalOverflowError
 from margrove.margin.kernels.blocks import inner_products, largest_value, row_norms
 
 __all__ = [
+    "CHI_SQUARE",
     "INVARIANCES",
     "KERNELS",
+    "LAPLACIAN",
+    "LINEAR",
+    "POLYNOMIAL",
+    "RBF",
+    "SIGMOID",
     "USUAL_PARAMETERS",
     "DotKernel",
+    "Formula",
     "Kernel",
     "KernelParameter",
     "Points",
@@ -33,6 +40,10 @@ __all__ = [
 ]
 
 _LARGEST_GAMMA = 1e300
+_LARGEST_DEGREE = 2**31
+
+# The kernels that compiled tiles know.
+LINEAR, POLYNOMIAL, RBF, SIGMOID, LAPLACIAN, CHI_SQUARE = range(6)
 
 # Class attributes: under which maps of all points the values stay the same.
 INVARIANCES = ("translation_invariant", "rotation_invariant", "permutation_invariant")
@@ -90,6 +101,15 @@ def parameter(
     return dataclasses.field(default=default, metadata={"parameter": described})
 
 
+class Formula(NamedTuple):
+    """A kernel as compiled code knows it."""
+
+    code: int
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 1
+
+
 @dataclass(frozen=True)
 class Points:
     """One side of a Gram matrix.
@@ -131,6 +151,7 @@ class Kernel:
     permutation_invariant  the order of the features does not matter
     reads_sparse           its code reads CSR blocks; if not, blocks are made dense, one at a time
     nonnegative            it is only defined for features >= 0
+    code                   of kernels that have compiled tiles, see `tiles`
 
     Model files contain the name and the parameters of a registered kernel, never its code.
     """
@@ -164,6 +185,14 @@ class Kernel:
     def diagonal(self, A: Points) -> np.ndarray:
         """K(a, a) for all points, float64."""
         raise NotImplementedError
+
+    def formula(self) -> Formula | None:
+        """The kernel for compiled tiles; None if they do not know it."""
+        code = vars(type(self)).get("code")  # of the class itself: a subclass may compute more
+        if code is None or getattr(self, "degree", 1) > _LARGEST_DEGREE:
+            return None
+        gamma, coef0 = float(getattr(self, "gamma", 1.0)), float(getattr(self, "coef0", 0.0))
+        return Formula(code, gamma, coef0, int(getattr(self, "degree", 1)))
 
     def __post_init__(self) -> None:
         for name, described in self.parameters().items():

@@ -21,10 +21,11 @@ from margrove.margin.kernels import (
     Precomputed,
     TrainingObjects,
     kernel_class,
-    kernel_sums,
+    kernel_sums_at,
     largest_value,
     needs_nonnegative,
     resolve_kernel,
+    signed_sums,
 )
 from margrove.margin.svm.data_warnings import (
     require_valid_function,
@@ -149,16 +150,29 @@ class KernelMachine(Estimator):
 
     def _expansion(self, X: Any, coef: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
         """K(X, support vectors) @ coef for the X of `predict`; see `kernel_sums`."""
+        X, shift, support, n_threads = self._prepared(X)
+        return kernel_sums_at(
+            self.kernel_, X, self._scale(), shift, support, coef, edges, n_threads=n_threads
+        )
+
+    def _signed_expansion(self, X: Any, coef: np.ndarray, offset: float) -> np.ndarray:
+        """The expansion plus an offset, of which only the signs are exact for many rows."""
+        X, shift, support, n_threads = self._prepared(X)
+        given = (self.kernel_, X, self._scale(), shift, support, coef)
+        if X.shape[0] * len(support) < _FEW_PAIRS:
+            return kernel_sums_at(*given, n_threads=n_threads) + offset
+        return signed_sums(*given, offset, n_threads=n_threads)
+
+    def _prepared(self, X: Any) -> tuple[Any, np.ndarray | None, Points, int]:
+        """Checked rows, the origin, the support vectors, and the number of threads."""
         check_is_fitted(self)
-        kernel = self.kernel_
         if "_objects" in vars(self):
             X = self._objects.gram(X)
-        X = like_fitted(X, self, accept_sparse=not isinstance(kernel, Precomputed))
+        X = like_fitted(X, self, accept_sparse=not isinstance(self.kernel_, Precomputed))
         shift, support = self._support_points(X)
-        points = kernel.points(_scaled(X, self._scale()), shift=shift)
         is_small = X.shape[0] * len(self.support_) < _FEW_PAIRS
         n_threads = 1 if is_small else resolve_n_jobs(self.n_jobs, unset="all")
-        return kernel_sums(kernel, points, support, coef, edges, n_threads=n_threads)
+        return X, shift, support, n_threads
 
     def _scale(self) -> float:
         return float(getattr(self, "feature_scale_", 1.0))

@@ -172,7 +172,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        return np.asarray(self.classes_[self._predicted_codes(self._machine_decisions(X))])
+        decisions = self._machine_decisions(X, only_signs=len(self.classes_) == 2)
+        return np.asarray(self.classes_[self._predicted_codes(decisions)])
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -373,8 +374,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             len(codes),
         )
 
-    def _machine_decisions(self, X: Any) -> np.ndarray:
-        """Decision values, a column for each machine; a vector for two classes."""
+    def _machine_decisions(self, X: Any, *, only_signs: bool = False) -> np.ndarray:
+        """Decision values, a column for each machine; a vector for two classes.
+
+        only_signs: there are two classes, and only the signs of the values are needed.
+        """
         check_is_fitted(self)
         n_classes, n_support = len(self.classes_), len(self.support_)
         by_pairs = self._uses_pairs()
@@ -387,6 +391,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 f"there are {n_support} support vectors. Fit the estimator again."
             )
         require_shape(self, "dual_coef_", (n_classes - 1 if by_pairs else n_machines, n_support))
+        if only_signs:
+            offset = float(self.intercept_[0])
+            return finite_decisions(self._signed_expansion(X, dual_coefficients(self).T, offset))
         if not by_pairs:
             return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)
         edges = np.concatenate([[0], np.cumsum(self.n_support_)])

@@ -17,7 +17,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import CanonicalForm, canonical_form, given_order, seed_of
-from margrove._runtime import RUN_CONTROL, Ending, drive, require_memory, resolve_n_jobs
+from margrove._runtime import (
+    RUN_CONTROL,
+    Ending,
+    drive,
+    require_memory,
+    resolve_n_jobs,
+    single_threaded_blas,
+)
 from margrove.exceptions import ConvergenceWarning, DataWarning
 from margrove.margin.kernels import (
     LARGEST_TILE,
@@ -65,6 +72,7 @@ SVM_PARAMETERS: dict[str, list[Any]] = {
     **RUN_CONTROL,
 }
 
+_FEW_MACHINES = 3  # fewer machines than a third of the threads are solved one after the other
 _FEW = 1000  # a problem with fewer points takes less time than starting a thread
 
 
@@ -230,19 +238,20 @@ class SupportVectorMachine(KernelMachine):
         learnt: Callable[[list[SolverResult]], dict[str, Any]],
     ) -> list[SolverResult]:
         """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
-        process = self._process(training, machines)
-        ending = drive(
-            process,
-            self,
-            max_time=self.max_time,
-            on_interrupt=self.on_interrupt,
-            verbose=int(self.verbose),
-            X=X,
-            y=y,
-            fitted=lambda: learnt(process.results()),
-            given={"sample_weight": training.form.weight},
-        )
-        results = process.results()
+        with single_threaded_blas():
+            process = self._process(training, machines)
+            ending = drive(
+                process,
+                self,
+                max_time=self.max_time,
+                on_interrupt=self.on_interrupt,
+                verbose=int(self.verbose),
+                X=X,
+                y=y,
+                fitted=lambda: learnt(process.results()),
+                given={"sample_weight": training.form.weight},
+            )
+            results = process.results()
         self._warn_unless_converged(ending, training, machines, results)
         return results
 
@@ -359,7 +368,10 @@ class SupportVectorMachine(KernelMachine):
             return [partial(make, machine) for machine in machines], 1
         members = [machine.members for machine in machines]
         shared = SharedGram(kernel, points, members, cache_bytes=cache_bytes, n_threads=n_threads)
-        return [partial(shared.of_points, machine.members) for machine in machines], n_threads
+        # Of few large machines the rows are shared by the threads, not the machines.
+        is_few = max(map(len, members)) > LARGEST_TILE and _FEW_MACHINES * len(machines) < n_threads
+        side_by_side = 1 if is_few else n_threads
+        return [partial(shared.of_points, machine.members) for machine in machines], side_by_side
 
     def _warn_unless_converged(
         self,

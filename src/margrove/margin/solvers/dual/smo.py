@@ -29,8 +29,10 @@ from margrove._runtime import (
     MisfitError,
     array_of,
     kernel,
+    on_large_pages,
     put_back,
     records_of,
+    region,
     step_capacity,
     table_of,
     taken,
@@ -56,6 +58,8 @@ _TINY = 512  # variables, all in one float64 tile, whose pair steps take almost 
 _SHARPER = 1e-4  # of the tolerance, to which tiny problems are solved
 _SHARPENING_STEPS = 100
 _SAFE_SHARE = 0.125  # of the tolerance: rounding below it needs no recomputation
+_ROWS_COPIED = 64  # in a tile
+_ROWS_MEASURED = 2048
 _LEAST_BUDGET = 2_000_000
 _BUDGET_PER_VARIABLE = 1000
 
@@ -134,7 +138,7 @@ class SmoProcess:
         self._is_fresh = True
         self._block = np.empty(0, dtype=np.int64)
         self._n_kept = 0
-        self._last_tile = np.empty((0, 0))
+        self._last_tile = self._spare_tile = np.empty((0, 0), gram.fast.dtype)
         self._full: TileView | None = None
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
@@ -237,21 +241,36 @@ class SmoProcess:
         if size == m:
             return np.arange(m)
         kept = self._block[: size // 2]
-        up, low = self._sides()
-        up[kept] = low[kept] = False
-        n_missing = size - len(kept)
-        groups = self._groups()
-        chosen = []
-        for number, group in enumerate(groups):
-            share = n_missing // (len(groups) - number)
-            lowest = _smallest(np.where(up & group, self._f, np.inf), share // 2)
-            low[lowest] = False
-            highest = _smallest(np.where(low & group, -self._f, np.inf), share - len(lowest))
+        is_taken = np.zeros(m, dtype=bool)
+        is_taken[kept] = True
+        chosen, n_missing = [], size - len(kept)
+        signs = (1, -1) if self._problem.keeps_sum else (0,)
+        for number, sign in enumerate(signs):
+            share = n_missing // (len(signs) - number)
+            lowest = self._worst(sign, True, share // 2, is_taken)
+            highest = self._worst(sign, False, share - len(lowest), is_taken)
             chosen += [lowest, highest]
             n_missing -= len(lowest) + len(highest)
         self._n_kept = len(kept)
         self._block = np.concatenate([*chosen, kept])
         return self._block
+
+    def _worst(self, sign: int, rising: bool, count: int, is_taken: np.ndarray) -> np.ndarray:
+        """Up to `count` variables of the lowest f that may rise, or of the highest that may fall.
+
+        sign: the sign of their y, or 0 for both. They are marked as taken.
+        """
+        problem = self._problem
+        values = np.empty(len(problem))
+        _, y, u, _ = self._given
+        count = min(
+            count, _write_candidates(self._f, self.alpha, u, y, sign, rising, is_taken, values)
+        )
+        if count <= 0:
+            return np.empty(0, dtype=np.int64)
+        found = np.sort(np.argpartition(values, count - 1)[:count])
+        is_taken[found] = True
+        return found
 
     def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         """The block (possibly reordered), its new alpha, and the number of steps."""
@@ -308,17 +327,27 @@ class SmoProcess:
 
     def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
         """K of the block; the corner of the variables kept from the last block is copied."""
-        rows, n_new = self._problem.rows[chosen], len(chosen) - self._n_kept
-        tile = np.empty((len(chosen), len(chosen)), dtype=self._source.dtype)
-        tile[:n_new] = self._source.block(rows[:n_new], rows)
-        tile[n_new:, :n_new] = tile[:n_new, n_new:].T
-        tile[n_new:, n_new:] = self._last_tile[: self._n_kept, : self._n_kept]
-        self._last_tile = tile
+        rows, n_new, m = self._problem.rows[chosen], len(chosen) - self._n_kept, len(chosen)
+        tile, spare = self._buffer(m), self._last_tile
+        self._source.grow(rows, n_new, spare, tile)
+        self._last_tile, self._spare_tile = tile, spare
         if not self._problem.keeps_sum:
-            return chosen, TileView(tile, 0, len(chosen), 0)
+            return chosen, TileView(tile, 0, m, 0)
         order = np.argsort(-self._problem.y[chosen], kind="stable")
         n_positive = int(np.count_nonzero(self._problem.y[chosen] > 0))
-        return chosen[order], TileView(tile[np.ix_(order, order)], 0, n_positive, n_positive)
+        sorted_tile = np.empty_like(tile)
+        _permute(-(-m // _ROWS_COPIED), self._n_threads, tile, order, sorted_tile)
+        return chosen[order], TileView(sorted_tile, 0, n_positive, n_positive)
+
+    def _buffer(self, m: int) -> np.ndarray:
+        """Memory for the tile of a block: that of the last tile but one, if it is large enough.
+
+        Writing new memory takes longer than computing the kernel values of few features.
+        """
+        spare = self._spare_tile
+        if spare.shape == (m, m) and spare.dtype == self._source.dtype:
+            return spare
+        return on_large_pages((m, m), self._source.dtype)
 
     def _full_tile(self) -> TileView:
         """All variables as one tile."""
@@ -412,9 +441,15 @@ class SmoProcess:
     def _measure(self) -> None:
         problem = self._problem
         self._f = np.empty(len(problem))
-        self.violation, self.objective = _measured(
-            self._values, *self._given, self.alpha, problem.keeps_sum, self._f
-        )
+        n_tiles = -(-len(problem) // _ROWS_MEASURED)
+        found = np.empty((n_tiles, 5))
+        _measure_tile(
+            n_tiles, self._n_threads, self._values, *self._given, self.alpha, problem.keeps_sum,
+            self._f, found,
+        )  # fmt: skip
+        gaps = found[:, 2:4].max(axis=0) - found[:, :2].min(axis=0)
+        self.violation = max(0.0, float(gaps.max()))
+        self.objective = 0.5 * sum(found[:, 4].tolist())
         self._length = float(np.sqrt(self._coef @ self._coef))
         self.trace.append(TracePoint(self.iterations, self.objective, self.violation))
 
@@ -469,6 +504,7 @@ class SmoProcess:
             self._at_floor = True
             return
         self._source, self._rounding = self._gram.exact(), 0.0
+        self._last_tile = self._spare_tile = np.empty((0, 0), self._source.dtype)
         self._full = None
         self._block = self._block[:0]
         self._last_fresh, self._stalls = np.inf, 0
@@ -509,24 +545,38 @@ class SmoProcess:
         return sum(known) / len(known) if known else 0.0
 
 
-def _smallest(values: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the `count` smallest finite values, in order of position."""
-    count = min(count, int(np.isfinite(values).sum()))
-    if count <= 0:
-        return np.empty(0, dtype=np.int64)
-    return np.sort(np.argpartition(values, count - 1)[:count])
-
-
 @kernel
-def _measured(values, rows, y, u, yp, alpha, keeps_sum, f):
-    """The largest violation and the objective; f <- values + y p of each variable.
+def _write_candidates(f, alpha, u, y, sign, rising, is_taken, values):
+    """values <- f, or -f of variables that fall, and infinity if not allowed; returns how many."""
+    count = 0
+    for i in range(len(f)):
+        can_move = alpha[i] < u[i] if (y[i] > 0.0) == rising else alpha[i] > 0.0
+        is_candidate = can_move and not is_taken[i] and y[i] * sign >= 0.0
+        values[i] = (f[i] if rising else -f[i]) if is_candidate else np.inf
+        count += np.int64(np.isfinite(values[i]))
+    return count
 
-    If the sum of alpha is kept, only variables of equal sign form pairs.
+
+@region
+def _permute(tile, K, order, out):
+    """out[i, j] <- K[order[i], order[j]]"""
+    for i in range(tile * _ROWS_COPIED, min((tile + 1) * _ROWS_COPIED, len(out))):
+        row = K[order[i]]
+        for j in range(len(out)):
+            out[i, j] = row[order[j]]
+
+
+@region
+def _measure_tile(tile, values, rows, y, u, yp, alpha, keeps_sum, f, found):
+    """f <- values + y p of the variables of a tile; found[tile] <- what its tile adds.
+
+    These are the lowest f of two groups, the highest, and the objective. If the sum of alpha is
+    kept, only variables of equal sign form pairs.
     """
-    lowest = np.full(2, np.inf)
-    highest = np.full(2, -np.inf)
+    lowest, highest = found[tile, :2], found[tile, 2:4]
+    lowest[:], highest[:] = np.inf, -np.inf
     objective = 0.0
-    for i in range(len(alpha)):
+    for i in range(tile * _ROWS_MEASURED, min((tile + 1) * _ROWS_MEASURED, len(alpha))):
         f[i] = values[rows[i]] + yp[i]
         objective += alpha[i] * y[i] * (f[i] + yp[i])
         group = 1 if keeps_sum and y[i] < 0.0 else 0
@@ -535,4 +585,4 @@ def _measured(values, rows, y, u, yp, alpha, keeps_sum, f):
             lowest[group] = min(lowest[group], f[i])
         if above if y[i] > 0.0 else below:
             highest[group] = max(highest[group], f[i])
-    return max(0.0, highest[0] - lowest[0], highest[1] - lowest[1]), 0.5 * objective
+    found[tile, 4] = objective

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import TILE_ROWS, run_tiles, single_threaded_blas, step_capacity
+from margrove._runtime import TILE_ROWS, single_threaded_blas, step_capacity
 from margrove._runtime import kernel as compiled
 from margrove.exceptions import NumericalOverflowError
-from margrove.margin.kernels import TILE_COLUMNS, Kernel, Points, gram, tile_of
+from margrove.margin.kernels import Kernel, Points, gram, kernel_sums
 from margrove.margin.solvers.perceptron.epochs import EarlyStopping, shuffle
 from margrove.margin.solvers.perceptron.perceptron import PerceptronUpdate
 
@@ -135,6 +135,10 @@ class KernelPerceptronProcess:
 
     def advance(self, work: float) -> float:
         """Present full blocks until the work is done; so results do not depend on slices."""
+        with single_threaded_blas():  # once for all products of a slice
+            return self._present_blocks(work)
+
+    def _present_blocks(self, work: float) -> float:
         spent = 0.0
         while spent < work and self._cursor < len(self._order):
             if len(self._trace) and self._n_traced[0] + TILE_ROWS * len(self.mistakes) > len(
@@ -197,8 +201,9 @@ class KernelPerceptronProcess:
         if len(self._waiting) == 0:
             return np.zeros((len(points), self.coef.shape[1]))
         sources = self._points.take(self._waiting)
-        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-            return gram(self.kernel, points, sources).astype(np.float64) @ self._waiting_change
+        return kernel_sums(
+            self.kernel, points, sources, self._waiting_change, n_threads=self._n_threads
+        )
 
     def _apply(self, rows: np.ndarray, change: np.ndarray) -> None:
         self.coef[rows] += change
@@ -216,25 +221,12 @@ class KernelPerceptronProcess:
             self._apply(shortest, -self.coef[shortest])
 
     def _apply_waiting(self) -> None:
-        """values += K(all, waiting) @ change, tile by tile, each tile on one thread."""
-        starts = range(0, len(self._waiting), TILE_ROWS)
-        sources = [
-            (
-                self._points.take(self._waiting[i : i + TILE_ROWS]),
-                self._waiting_change[i : i + TILE_ROWS],
+        """values += K(all, waiting) @ change; sums that overflow are found after each epoch."""
+        if len(self._waiting):
+            sources = self._points.take(self._waiting)
+            self._values += kernel_sums(
+                self.kernel, self._points, sources, self._waiting_change, n_threads=self._n_threads
             )
-            for i in starts
-        ]
-
-        def update(tile: int) -> None:
-            columns = slice(tile * TILE_COLUMNS, (tile + 1) * TILE_COLUMNS)
-            targets = self._points.take(columns)
-            with np.errstate(over="ignore", invalid="ignore"):  # checked after each epoch
-                for source, change in sources:
-                    self._values[columns] += tile_of(self.kernel, source, targets).T @ change
-
-        with single_threaded_blas():
-            run_tiles(update, -(-len(self._points) // TILE_COLUMNS), self._n_threads)
         self._waiting = self._waiting[:0]
         self._waiting_change = self._waiting_change[:0]
 
