@@ -11,18 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel, region
+from margrove._runtime import fields_of, kernel, region
 from margrove.grove.grow.node_sums import NearRows, NodeSums
 from margrove.grove.grow.nodes import Nodes, new_nodes, random_below
 from margrove.grove.grow.rules import Rules
 from margrove.grove.grow.search import (
     ABSOLUTE,
     CUSTOM,
+    ENTROPY,
     GAIN_RATIO,
+    GINI,
+    MISSING_LEFT,
+    SQUARED,
     GeneralBuffers,
     SortedRows,
     consider,
     keep_split,
+    scan_classes,
+    scan_numbers,
     search_feature,
     search_in_orders,
 )
@@ -121,7 +127,8 @@ class GroupSearch:
         )
 
     def _needs_identity(self, nodes: Nodes, which: np.ndarray) -> bool:
-        fewest = (nodes.record["end"][which] - nodes.record["start"][which]).min()
+        record = fields_of(nodes.record)
+        fewest = (record["end"][which] - record["start"][which]).min()
         return bool(self._cells.max() > CELLS_OF_SPARSE * fewest)
 
     def _still_wanted(self, found: _Found, at: np.ndarray, count: int) -> np.ndarray:
@@ -137,7 +144,7 @@ class GroupSearch:
         near: NearRows, found: _Found,
     ) -> None:  # fmt: skip
         """Search some pairs, in regions of a length that interrupts can wait for."""
-        record = nodes.record
+        record = fields_of(nodes.record)
         size = (record["end"] - record["start"])[pairs.node[todo]]
         todo, size = _largest_first(todo, size)
         done = np.cumsum(size)
@@ -201,7 +208,7 @@ class GroupSearch:
             of_node = of_node[found.best[of_node, 0] >= 0]
             of_node = of_node[np.argsort(pairs.feature[of_node])]
             if len(of_node):
-                weight = int(nodes.record["weight"][node])
+                weight = int(fields_of(nodes.record)["weight"][node])
                 gains = np.maximum(found.score[of_node, 0] - base[slot], 0.0)
                 lefts = found.best[of_node, 2]
                 winners[slot] = of_node[best_ratio(gains.tolist(), lefts.tolist(), weight)]
@@ -362,6 +369,10 @@ def _search_pair(tile, some, pairs, parts, columns, rows, identity, targets, nea
     _copy_node(nodes, node, found.nodes, pair)
     n_codes, n_stats = columns.n_codes[feature] + 1, nodes.stats.shape[1]
     is_sparse = n_codes * n_stats > CELLS_OF_SPARSE * (end - start)
+    if not is_sparse and pairs.first[pair] < 0 and _is_fast(columns, feature, near, rules):
+        found.varies[pair] = _search_fast(columns, feature, rows, start, end, near, nodes, node,
+                                          offset[pairs.slot[pair]], rules, found, pair)  # fmt: skip
+        return
     n_groups = end - start if is_sparse else n_codes
     buffers = _new_buffers(found, pair, offset[pairs.slot[pair]], n_groups, n_stats)
     if is_sparse:
@@ -394,6 +405,83 @@ def _copy_node(nodes, node, to, pair):
         to.stats[pair, k] = nodes.stats[node, k]
     for o in range(nodes.centre.shape[1]):
         to.centre[pair, o], to.exponent[pair, o] = nodes.centre[node, o], nodes.exponent[node, o]
+
+
+@kernel(inner=True)
+def _is_fast(columns, feature, near, rules):
+    """Whether `split_search_groups` can search a feature: see `subtree.is_fast_case`."""
+    criterion = rules.criterion
+    is_known = criterion == SQUARED
+    if len(near.labels) > 0:
+        is_known = criterion in (GINI, ENTROPY)
+    elif len(near.numbers) == 0:
+        is_known = False
+    return (
+        is_known
+        and len(rules.monotone) == 0
+        and rules.min_weight <= 1
+        and not columns.categorical[feature]
+        and not columns.has_missing[feature]
+    )
+
+
+@kernel(hidden=True)
+def _search_fast(columns, feature, rows, start, end, near, nodes, node, offset, rules, found, pair):
+    """Count and search one feature of the usual case; whether it is not constant."""
+    n_codes, n_classes = columns.n_codes[feature], nodes.stats.shape[1]
+    record, best, score = found.nodes.record, found.best[pair], found.score[pair]
+    codes = np.empty(2, np.int64)
+    if len(near.labels) > 0:
+        size = n_codes * n_classes
+        copies = 4 if size <= _FEW_CELLS else 1
+        cells = np.zeros(copies * size, np.int32)
+        _count_codes(columns, feature, rows, start, end, near.labels, n_classes,
+                     size if copies == 4 else 0, cells)  # fmt: skip
+        for copy in range(1, copies):
+            for k in range(size):
+                cells[k] += cells[copy * size + k]
+        varies = scan_classes(cells, n_codes, nodes.stats[node], end - start, rules, feature, best,
+                              score, codes)  # fmt: skip
+    else:
+        sums, counts = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
+        _sum_codes(columns, feature, rows, start, end, near.numbers, sums, counts)
+        varies = scan_numbers(sums, counts, nodes.stats[node, 0], end - start, offset[0], rules,
+                              feature, best, score, codes)  # fmt: skip
+    if best[0] >= 0:
+        best[MISSING_LEFT] = 0
+        record.code[pair], record.next_code[pair] = codes[0], codes[1]
+        record.random_threshold[pair] = np.nan
+    return varies
+
+
+@kernel(inner=True)
+def _count_codes(columns, feature, rows, start, end, labels, n_classes, step, cells):
+    place = columns.place[feature]
+    if columns.width[feature] == 0:
+        _count(columns.narrow[place], rows, start, end, labels, n_classes, step, cells)
+    elif columns.width[feature] == 1:
+        _count(columns.medium[place], rows, start, end, labels, n_classes, step, cells)
+    else:
+        _count(columns.wide[place], rows, start, end, labels, n_classes, step, cells)
+
+
+@kernel(inner=True)
+def _sum_codes(columns, feature, rows, start, end, numbers, sums, counts):
+    place = columns.place[feature]
+    if columns.width[feature] == 0:
+        _sum(columns.narrow[place], rows, start, end, numbers, sums, counts)
+    elif columns.width[feature] == 1:
+        _sum(columns.medium[place], rows, start, end, numbers, sums, counts)
+    else:
+        _sum(columns.wide[place], rows, start, end, numbers, sums, counts)
+
+
+@kernel(inner=True)
+def _sum(codes, rows, start, end, numbers, sums, counts):
+    for p in range(np.uint64(start), np.uint64(end)):
+        code = np.uint64(codes[np.uint64(rows[p])])
+        sums[code] += numbers[p]
+        counts[code] += 1
 
 
 @kernel(inner=True)

@@ -69,6 +69,7 @@ _QUICK_WORK = 4e6  # rows times features of a subtree that grows in one go: a te
 _FEWEST_ROWS = 1 << 13  # of a subtree, if there are more
 _MOST_BYTES = 1 << 28  # of the nodes of subtrees that grow side by side
 _SUBTREES_OF_THREAD = 2  # at least, between two looks for an interrupt
+_SUBTREES_OF_ALL = 3  # for each thread, if they were of equal size
 
 
 @dataclass(frozen=True)
@@ -157,10 +158,12 @@ class TreeBuilder:
         most = min(MOST_ROWS if given is None else given, int(_MOST_WORK / (d * cost)))
         quick = most
         if self._groups is not None and given is None:
-            # Large nodes have more tiles, if their histograms are not longer than their rows.
+            # More threads need more subtrees; but large nodes have histograms, which should not
+            # be longer than their rows.
             cells = float((columns.n_codes + 1).sum()) * int(targets.starts[-1])
+            wanted = max(2.0 * cells / d, n / (_SUBTREES_OF_ALL * self._n_threads))
             quick = _FEWEST_ROWS
-            while quick < most and cells > quick * d / 2:
+            while quick < min(most, wanted):
                 quick *= 2
             quick = min(quick, most)
         is_quick = (
@@ -208,9 +211,8 @@ class TreeBuilder:
 
     def _grow_open(self, work: float) -> float:
         """Grow some of the open subtrees, the largest first."""
-        record = fields_of(self._upper.record)
         which = np.array(self._open)
-        size = (record["end"] - record["start"])[which]
+        size = self._sizes(which)
         cost = 10.0 * size * len(self._columns.n_codes)
         wanted = int(np.searchsorted(np.cumsum(cost), work * self._n_threads))
         wanted = max(wanted, _SUBTREES_OF_THREAD * self._n_threads)
@@ -266,16 +268,16 @@ class TreeBuilder:
     def _look_at_new(self) -> float:
         """A new node is a leaf, a subtree, or one more large node."""
         # A best-first tree compares all its nodes: it is one subtree, or has large nodes only.
-        nodes = sorted(self._new, key=lambda node: -self._n_rows(node))
-        small = [] if self._max_leaves and self._new != [0] else [
-            node for node in nodes if self._n_rows(node) <= self._most_rows
-        ]  # fmt: skip
-        large = [node for node in nodes if node not in set(small)]
+        nodes = self._by_size(self._new)
+        is_small = self._sizes(nodes) <= self._most_rows
+        if self._max_leaves and self._new != [0]:
+            is_small[:] = False
+        small, large = nodes[is_small].tolist(), nodes[~is_small].tolist()
         if self._groups is None:
             for node in large:
                 self._examine(node)
         elif large:
-            self._examine_by_groups(self._groups, np.array(large))
+            self._examine_by_groups(self._groups, nodes[~is_small])
         record = fields_of(self._upper.record)
         for node in large:
             if record["feature"][node] < 0:
@@ -285,12 +287,12 @@ class TreeBuilder:
             else:
                 self._large.append((0.0, node))
         if self._is_quick:
-            self._open = sorted({*self._open, *small}, key=lambda node: -self._n_rows(node))
+            self._open = self._by_size([*{*self._open, *small}]).tolist()
         else:
             self._growing += [(node, self._new_subtree(node)) for node in small]
         self._new = []
         d = len(self._columns.n_codes)
-        return float(sum(map(self._n_rows, large)) * d) / self._n_threads + len(nodes)
+        return float(self._sizes(nodes[~is_small]).sum() * d) / self._n_threads + len(nodes)
 
     def _new_subtree(self, node: int) -> Subtree:
         record = self._upper.record
@@ -307,7 +309,7 @@ class TreeBuilder:
         """Split all large nodes: their rows become those of their children."""
         which = np.array([node for _, node in self._large])
         self._split(which)
-        return float(sum(map(self._n_rows, which.tolist()))) / self._n_threads + 1.0
+        return float(self._sizes(which).sum()) / self._n_threads + 1.0
 
     def _split_best(self) -> float:
         """Split the node that gains most, or end them all."""
@@ -318,7 +320,7 @@ class TreeBuilder:
             return 1.0
         node = self._large[0][1]
         self._split(np.array([node]))
-        return float(self._n_rows(node)) * len(self._columns.n_codes)
+        return float(self._sizes(np.array([node]))[0]) * len(self._columns.n_codes)
 
     def _split(self, which: np.ndarray) -> None:
         """Partition the rows; an interrupt finds a node either split or not."""
@@ -351,10 +353,8 @@ class TreeBuilder:
                          self._n_threads)  # fmt: skip
         record = fields_of(self._upper.record)
         record["feature"][which] = -1
-        searched = np.array([
-            _may_split(self._upper, node, pure, self._rules)
-            for node, pure in zip(which.tolist(), sums.pure.tolist(), strict=True)
-        ])  # fmt: skip
+        searched = np.empty(len(which), dtype=bool)
+        _may_be_searched(self._upper, which, sums.pure, self._rules, searched)
         is_deep = record["depth"][which] >= self._rules.greedy_depth
         for node in which[searched & is_deep].tolist():
             self._examine(node)
@@ -477,8 +477,17 @@ class TreeBuilder:
             shuffle(features, np.uint64(self._upper.record.key[node].view(np.uint64)))
         return features, self._rules.max_features
 
-    def _n_rows(self, node: int) -> int:
-        return int(self._upper.record.end[node] - self._upper.record.start[node])
+    def _sizes(self, nodes: np.ndarray) -> np.ndarray:
+        """The numbers of rows of some nodes."""
+        record = fields_of(self._upper.record)
+        sizes: np.ndarray = record["end"][nodes] - record["start"][nodes]
+        return sizes
+
+    def _by_size(self, nodes: list[int]) -> np.ndarray:
+        """The nodes with the largest first; of equal ones the oldest."""
+        ordered = np.sort(np.array(nodes, dtype=np.int64))
+        largest_first: np.ndarray = ordered[np.argsort(-self._sizes(ordered), kind="stable")]
+        return largest_first
 
     def _searched(self, feature: int, node: int, ranks: GeneralBuffers) -> _Candidate | None:
         """The best split of a large node by one feature; None if the feature is constant."""
@@ -569,6 +578,12 @@ def _begin_children(nodes, which, middles, first, rows, targets, rules):
         begin_child(nodes, child + 1, node, middles[k], record.end[node], 1)
         if len(rules.monotone) > 0:
             bound_children(nodes, node, child, rows, targets, rules)
+
+
+@kernel(bare=True)
+def _may_be_searched(nodes, which, pure, rules, found):
+    for k in range(len(which)):
+        found[k] = may_split(nodes, which[k], pure[k], rules)
 
 
 @kernel(bare=True)
