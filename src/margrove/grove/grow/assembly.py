@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime import fields_of, kernel, words_of
+from margrove.grove.grow.grown_subtrees import GrownSubtrees
 from margrove.grove.grow.nodes import NODE, Nodes
 from margrove.grove.grow.rules import Rules
 from margrove.grove.grow.search import ENTROPY, ERROR, GAIN_RATIO, GINI
@@ -71,29 +72,42 @@ def assemble(
 
 def n_balanced_splits(growth: Growth) -> int:
     """How many splits halve a node, whatever they gain."""
-    parts = [(growth.upper, growth.n_upper), *((nodes, n) for _, nodes, n in growth.subtrees)]
-    return sum(int(fields_of(nodes.record)["balanced"][:used].sum()) for nodes, used in parts)
+    count = int(fields_of(growth.upper.record)["balanced"][: growth.n_upper].sum())
+    for some in growth.subtrees:
+        balanced = fields_of(some.nodes.record)["balanced"]
+        runs = zip(some.first.tolist(), some.counts.tolist(), strict=True)
+        count += sum(int(balanced[first : first + n].sum()) for first, n in runs)
+    return count
 
 
 def _joined(growth: Growth) -> Nodes:
     """All nodes in one table; the root of a subtree takes the place of the upper node."""
     if growth.n_upper == 1 and growth.subtrees:
-        _, nodes, used = growth.subtrees[0]
-        return _taken(nodes, slice(used))
+        some = growth.subtrees[0]
+        return _taken(some.nodes, slice(int(some.counts[0])))
     parts = [_taken(growth.upper, np.arange(growth.n_upper))]
     count, n_words = growth.n_upper, len(growth.upper.subsets)
-    for node, nodes, used in growth.subtrees:
-        subtree = _taken(nodes, np.arange(used))
-        record = fields_of(subtree.record)
-        record["left"][record["left"] >= 0] += count - 1
-        record["subset"][record["subset"] >= 0] += n_words
-        for upper, array in zip(parts[0][:-1], subtree[:-1], strict=True):
-            upper[node] = array[0]
-        parts.append(_taken(subtree, slice(1, None)))
-        count += used - 1
-        n_words += len(subtree.subsets)
+    for some in growth.subtrees:
+        begin = count + np.append(0, np.cumsum(some.counts - 1))
+        nodes = _taken(some.nodes, np.arange(int(some.first[-1] + some.counts[-1])))
+        _shift(some, fields_of(nodes.record), begin, n_words)
+        for upper, array in zip(parts[0][:-1], nodes[:-1], strict=True):
+            upper[some.uppers] = array[some.first]
+        is_kept = np.ones(len(nodes.record), dtype=bool)
+        is_kept[some.first] = False
+        parts.append(_taken(nodes, is_kept))
+        count = int(begin[-1])
+        n_words += len(some.nodes.subsets)
     record, *others = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     return Nodes(record.view(np.recarray), *others)
+
+
+def _shift(some: GrownSubtrees, record: np.ndarray, begin: np.ndarray, n_words: int) -> None:
+    """Numbers of nodes and of words as they are in the joined table."""
+    left = record["left"]
+    shift = np.repeat(begin[:-1] - 1, some.counts)
+    left[left >= 0] += shift[left >= 0]
+    record["subset"][record["subset"] >= 0] += n_words
 
 
 def _taken(nodes: Nodes, which: np.ndarray | slice) -> Nodes:

@@ -8,9 +8,9 @@ import numpy as np
 
 from margrove._runtime import kernel, record_type, records
 
-__all__ = ["Frontier", "longer_frontier", "new_frontier", "put_node", "take_node"]
+__all__ = ["PROGRESS", "Frontier", "longer_frontier", "new_frontier", "put_node", "take_node"]
 
-_PROGRESS = record_type(
+PROGRESS = record_type(
     [
         ("n_nodes", np.int64),  # in use
         ("n_leaves", np.int64),
@@ -33,7 +33,7 @@ class Frontier(NamedTuple):
 
 def new_frontier(n_nodes: int) -> Frontier:
     """An empty frontier of a tree of at most so many nodes."""
-    return Frontier(np.zeros(n_nodes + 2, np.int64), records(1, _PROGRESS))
+    return Frontier(np.zeros(n_nodes + 2, np.int64), records(1, PROGRESS))
 
 
 def longer_frontier(frontier: Frontier, n_nodes: int) -> Frontier:

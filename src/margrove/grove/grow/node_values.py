@@ -23,9 +23,16 @@ from margrove.grove.grow.search import (
 )
 from margrove.grove.table import BITS_OF_SUMS, bits_of, fitting_exponent, quantise
 
-__all__ = ["bound_children", "make_leaf", "make_leaf_fast", "sum_node", "sum_node_fast"]
+__all__ = [
+    "NARROWER",
+    "bound_children",
+    "make_leaf",
+    "make_leaf_fast",
+    "sum_node",
+    "sum_node_fast",
+]
 
-_NARROWER = 6  # bits that a node's targets may be narrower before they get a scale of their own
+NARROWER = 6  # bits that a node's targets may be narrower before they get a scale of their own
 
 
 @kernel(bare=True)
@@ -93,7 +100,7 @@ def _sum_numbers(nodes, node, rows, targets, rules, buffers):
         middle = 0.0 if rules.at_zero and low <= 0.0 else 0.5 * low + 0.5 * high
         widest = max(widest, abs(low - middle), abs(high - middle))
     room = fitting_exponent(widest, weight) - nodes.exponent[node, 0]
-    if nodes.record.parent[node] < 0 or (widest > 0.0 and room > _NARROWER):
+    if nodes.record.parent[node] < 0 or (widest > 0.0 and room > NARROWER):
         quantise(targets, rows, start, end, lower, upper, rules.at_zero,
                  nodes.centre[node], nodes.exponent[node])  # fmt: skip
     for o in range(n_outputs):
@@ -203,7 +210,7 @@ def _sum_numbers_fast(nodes, node, rows, targets, offset, local):
     middle = 0.5 * low + 0.5 * high
     widest = max(middle - low, high - middle)
     power = fitting_exponent(widest, total)
-    is_narrow = widest > 0.0 and power - nodes.exponent[node, 0] > _NARROWER
+    is_narrow = widest > 0.0 and power - nodes.exponent[node, 0] > NARROWER
     if record.parent[node] < 0 or is_narrow:
         nodes.centre[node, 0] = middle
         nodes.exponent[node, 0] = power

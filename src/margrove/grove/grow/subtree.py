@@ -46,13 +46,13 @@ from margrove.grove.grow.search import (
 )
 from margrove.grove.table import Columns, Targets, code_of, sorted_by_digits
 
-__all__ = ["MOST_ROWS", "Subtree"]
+__all__ = ["MOST_ROWS", "Lists", "Subtree", "grow", "is_fast_case", "list_entries"]
 
 MOST_ROWS = 1 << 16
 _MASK = np.uint32(0xFFFF)
 
 
-class _Lists(NamedTuple):
+class Lists(NamedTuple):
     """Lists of the rows of a subtree; those of a node are a run of each.
 
     entries   uint32 (d + 1, m)  rank << 16 | place, in the order of each feature; then the places
@@ -86,7 +86,7 @@ class Subtree:
         self._rules = rules
         self._max_leaves = max_leaves
         # the rows; lists when it grows
-        self._lists = _Lists(
+        self._lists = Lists(
             np.arange(m, dtype=np.uint32)[None, :], np.empty(0, np.uint8), np.empty(0, np.uint32)
         )
         capacity = min(2 * m + 1, 256)
@@ -102,7 +102,7 @@ class Subtree:
             n_groups = max(n_groups, min(m, most + 1))
         self._buffers = new_search_buffers(d, n_stats)
         self._general: GeneralBuffers | None = None
-        if not _is_fast_case(columns, targets, rules):
+        if not is_fast_case(columns, targets, rules):
             self._general = new_general_buffers(self._buffers, m, n_groups, rules.criterion)
         self.nodes: Nodes = new_nodes(capacity, n_stats, n_numbers, 0)
         begin_root(self.nodes, m, rules.seed)
@@ -128,10 +128,10 @@ class Subtree:
         if len(self._lists.side) < m:
             entries = np.empty((d + 1, m), np.uint32)
             entries[d] = self._lists.entries[-1]
-            self._lists = _Lists(entries, np.empty(m, np.uint8), np.empty(m, np.uint32))
+            self._lists = Lists(entries, np.empty(m, np.uint8), np.empty(m, np.uint32))
         while done < work and self._progress["n_listed"][0] < d:
             j = int(self._progress["n_listed"][0])
-            _list_entries(self._columns, j, self._rows, self._lists.entries[j])
+            list_entries(self._columns, j, self._rows, self._lists.entries[j])
             self._progress["n_listed"][0] += 1
             done += 4.0 * m
         if self._progress["n_listed"][0] == d:
@@ -140,7 +140,7 @@ class Subtree:
             self._progress["n_listed"][0] = d + 1
         while done < work and not self.finished:
             self._make_room()
-            done += _grow(
+            done += grow(
                 self._lists, self._columns, self._rows, self._targets, self._rules,
                 self._max_leaves, self._largest_set, self.nodes, self._frontier, self._buffers,
                 self._general, work - done,
@@ -178,7 +178,7 @@ class Subtree:
             self._frontier = longer_frontier(self._frontier, capacity)
 
 
-def _is_fast_case(columns: Columns, targets: Targets, rules: Rules) -> bool:
+def is_fast_case(columns: Columns, targets: Targets, rules: Rules) -> bool:
     """Whether `search.split_search_fast` can search all features."""
     return bool(
         targets.plain
@@ -226,7 +226,7 @@ def _inherit(nodes: Nodes, above: Nodes, node: int) -> None:
 
 
 @kernel
-def _list_entries(columns, feature, rows, entries):
+def list_entries(columns, feature, rows, entries):
     """The entries of a feature, sorted: rank of the value in the subtree, and place of the row."""
     m = len(rows)
     n_codes = columns.n_codes[feature] + 1
@@ -299,7 +299,7 @@ def _examine(entries, columns, rows, targets, rules, nodes, node, progress, buff
 
 
 @kernel(bare=True)
-def _grow(lists, columns, rows, targets, rules, max_leaves, largest_set, nodes, frontier, buffers,
+def grow(lists, columns, rows, targets, rules, max_leaves, largest_set, nodes, frontier, buffers,
           general, work):  # fmt: skip
     """Split nodes until the work is done, the room used up or the frontier empty."""
     entries, progress = lists.entries, frontier.progress

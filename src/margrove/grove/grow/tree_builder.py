@@ -1,8 +1,9 @@
-"""Builds one tree: large nodes one by one, and the subtrees below them side by side.
+"""Builds one tree: large nodes first, level by level, and then the subtrees below them.
 
-A node of more rows than a subtree may have is searched feature by feature, on several threads,
-through histograms of its codes. Smaller nodes become a `Subtree` each. Neither the limit nor the
-number of threads shows in the tree: the split of a node depends on the node alone.
+A node of more rows than a subtree may have is searched feature by feature, on several threads:
+through histograms of its codes (`group_search`) or, for medians and random thresholds, by sorting
+its rows. Smaller nodes become subtrees, which grow side by side (`grown_subtrees`). Neither the
+limit nor the number of threads shows in the tree: the split of a node depends on the node alone.
 """
 
 from __future__ import annotations
@@ -14,18 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import kernel, run_tiles
+from margrove._runtime import fields_of, kernel, run_tiles
+from margrove.grove.grow.group_search import (
+    GroupSearch,
+    best_ratio,
+    shuffle,
+    sorted_entries,
+)
+from margrove.grove.grow.grown_subtrees import GrownSubtrees, bytes_of_nodes, grow_subtrees
 from margrove.grove.grow.halving import halve
+from margrove.grove.grow.node_sums import NodeSums, new_near_rows, sum_nodes
 from margrove.grove.grow.node_values import bound_children, make_leaf, sum_node
 from margrove.grove.grow.nodes import (
     Nodes,
     begin_child,
     begin_root,
     new_nodes,
-    random_below,
     with_room,
 )
-from margrove.grove.grow.partitioning import partition_rows
+from margrove.grove.grow.partitioning import partition_nodes
 from margrove.grove.grow.rules import Rules, may_split
 from margrove.grove.grow.search import (
     ABSOLUTE,
@@ -47,17 +55,21 @@ from margrove.grove.grow.search import (
     new_search_buffers,
     new_subset,
     search_feature,
-    search_in_orders,
     set_bit,
 )
 from margrove.grove.grow.subtree import MOST_ROWS, Subtree
-from margrove.grove.table import BinnedDataset, Columns, Targets, code_of, sorted_by_digits
+from margrove.grove.table import BinnedDataset, Columns, Targets
 
 __all__ = ["Growth", "TreeBuilder", "columns_of"]
 
 _ALL_BITS = np.int64(0xFFFFFFFF)
 _HALF_WORD = np.uint64(32)
 _MOST_WORK = 5e7  # of one node of a subtree, searched without a pause: a quarter of a second
+_QUICK_WORK = 4e6  # rows times features of a subtree that grows in one go: a tenth of a second
+_FEWEST_ROWS = 1 << 13  # of a subtree, if there are more
+_MOST_BYTES = 1 << 28  # of the nodes of subtrees that grow side by side
+_SUBTREES_OF_THREAD = 2  # at least, between two looks for an interrupt
+_SUBTREES_OF_ALL = 3  # for each thread, if they were of equal size
 
 
 @dataclass(frozen=True)
@@ -65,13 +77,12 @@ class Growth:
     """What has grown: the upper nodes, and the subtrees that take the place of some of them.
 
     n_upper      of the upper nodes in use
-    subtrees     (upper node, nodes of the subtree, how many of these are in use)
     impurities   of the upper nodes, where a user's criterion measures them
     """
 
     upper: Nodes
     n_upper: int
-    subtrees: list[tuple[int, Nodes, int]]
+    subtrees: list[GrownSubtrees]
     impurities: np.ndarray | None = None
 
 
@@ -109,17 +120,13 @@ class TreeBuilder:
         *,
         max_leaves: int = 0,
         n_threads: int = 1,
-        most_rows: int = MOST_ROWS,
+        most_rows: int | None = None,
         custom: CustomSearch | None = None,
     ) -> None:
         self._columns, self._targets, self._rules = columns, targets, rules
         self._rows = np.array(rows, dtype=np.int64)
         self._max_leaves = max_leaves
         self._n_threads = n_threads
-        self._most_rows = 0  # of a subtree
-        if custom is None:
-            cells = _MOST_WORK / (len(columns.n_codes) * _cost_of_candidate(targets, rules))
-            self._most_rows = min(most_rows, int(cells))
         self._custom = custom
         self._impurities: dict[int, float] = {}
         n_stats = int(targets.starts[-1])
@@ -129,20 +136,52 @@ class TreeBuilder:
         self._largest_set = 0
         if columns.categorical.any():
             self._largest_set = int(columns.n_codes[columns.categorical].max()) // 32 + 1
+        self._groups: GroupSearch | None = None
+        if custom is None and not rules.random and rules.criterion != ABSOLUTE:
+            self._groups = GroupSearch(columns, targets, rules, n_threads)
+        self._spare, self._near = np.empty(0, np.int64), new_near_rows(targets, 0)
+        self._most_rows, self._is_quick = self._limit(most_rows)
         begin_root(self._upper, len(self._rows), rules.seed)
         self._new = [0]  # nodes of which nothing is known yet
-        self._large: list[tuple[float, int]] = []  # a heap, or a stack
-        self._growing: list[tuple[int, Subtree]] = []
-        self._grown: list[tuple[int, Nodes, int]] = []  # of a subtree that is done, no more is kept
+        self._large: list[tuple[float, int]] = []  # a heap, or a list
+        self._open: list[int] = []  # roots of subtrees that grow in one go, the largest first
+        self._growing: list[tuple[int, Subtree]] = []  # other subtrees
+        self._grown: list[GrownSubtrees] = []  # of a subtree that is done, no more is kept
+
+    def _limit(self, given: int | None) -> tuple[int, bool]:
+        """The most rows of a subtree, and whether it grows in one go."""
+        if self._custom is not None:
+            return 0, False
+        columns, targets = self._columns, self._targets
+        cost = _cost_of_candidate(targets, self._rules)
+        d, n = len(columns.n_codes), len(self._rows)
+        most = min(MOST_ROWS if given is None else given, int(_MOST_WORK / (d * cost)))
+        quick = most
+        if self._groups is not None and given is None:
+            # More threads need more subtrees; but large nodes have histograms, which should not
+            # be longer than their rows.
+            cells = float((columns.n_codes + 1).sum()) * int(targets.starts[-1])
+            wanted = max(2.0 * cells / d, n / (_SUBTREES_OF_ALL * self._n_threads))
+            quick = _FEWEST_ROWS
+            while quick < min(most, wanted):
+                quick *= 2
+            quick = min(quick, most)
+        is_quick = (
+            not self._max_leaves
+            and min(quick, n) * d * cost <= _QUICK_WORK
+            and bytes_of_nodes(targets, min(quick, n), self._largest_set) <= _MOST_BYTES
+        )
+        return (quick, True) if is_quick else (most, False)
 
     @property
     def rounds(self) -> int:
         growing = sum(subtree.n_nodes - 1 for _, subtree in self._growing)
-        return self._used + growing + sum(count - 1 for _, _, count in self._grown)
+        grown = sum(int(some.counts.sum()) - len(some.counts) for some in self._grown)
+        return self._used + growing + grown
 
     @property
     def finished(self) -> bool:
-        return not self._new and not self._large and not self._growing
+        return not self._new and not self._large and not self._open and not self._growing
 
     def figures(self) -> dict[str, float]:
         return {"nodes": float(self.rounds)}
@@ -151,14 +190,13 @@ class TreeBuilder:
         return []
 
     def advance(self, work: float) -> float:
-        """Look at a new node, split a large one, or let some subtrees grow for a while."""
+        """Look at new nodes, split large ones, or let some subtrees grow for a while."""
         if self._new:
-            node = self._new[-1]
-            self._place(node)
-            self._new.pop()
-            return float(self._n_rows(node)) + 1.0
+            return self._look_at_new()
         if self._large:
-            return self._split_large()
+            return self._split_best() if self._max_leaves else self._split_large()
+        if self._open:
+            return self._grow_open(work)
         active = self._growing[: self._n_threads]
         done = [0.0] * len(active)
 
@@ -167,24 +205,41 @@ class TreeBuilder:
 
         run_tiles(grow, len(active), self._n_threads)
         # A subtree may be in both lists if an interrupt comes in between; never in neither.
-        self._grown += [(node, one.nodes, one.n_nodes) for node, one in active if one.finished]
+        self._grown += [_alone(node, one.nodes, one) for node, one in active if one.finished]
         self._growing = [(node, one) for node, one in self._growing if not one.finished]
         return max(sum(done), 1.0)
 
+    def _grow_open(self, work: float) -> float:
+        """Grow some of the open subtrees, the largest first."""
+        which = np.array(self._open)
+        size = self._sizes(which)
+        cost = 10.0 * size * len(self._columns.n_codes)
+        wanted = int(np.searchsorted(np.cumsum(cost), work * self._n_threads))
+        wanted = max(wanted, _SUBTREES_OF_THREAD * self._n_threads)
+        room = _MOST_BYTES // bytes_of_nodes(self._targets, int(size[0]), self._largest_set)
+        count = max(1, min(wanted, room, len(which)))
+        grown = grow_subtrees(
+            self._columns, self._rows, self._targets, self._rules, self._upper, which[:count],
+            self._largest_set, self._n_threads,
+        )  # fmt: skip
+        self._grown = [*self._grown, grown]
+        self._open = self._open[count:]
+        return float(cost[:count].sum()) / min(self._n_threads, count)
+
     def result(self) -> Growth:
         """The tree so far; nodes that are still to be split count as leaves, and stay open."""
-        subtrees = {
-            node: (one.nodes if one.finished else one.with_open_nodes_as_leaves(), one.n_nodes)
+        subtrees = self._grown + [
+            _alone(node, one.nodes if one.finished else one.with_open_nodes_as_leaves(), one)
             for node, one in self._growing
-        } | {node: (nodes, count) for node, nodes, count in self._grown}
+        ]
         kept = self._upper
         if not self.finished:
             self._upper = Nodes._make(array.copy() for array in kept)
         try:
             if not self.finished:
-                self._end_open_nodes(subtrees)
-            grown = [(node, nodes, count) for node, (nodes, count) in subtrees.items()]
-            return Growth(self._upper, self._used, grown, self._impurities_of_upper())
+                uppers = [some.uppers for some in subtrees]
+                self._end_open_nodes(set(np.concatenate([*uppers, np.empty(0, int)]).tolist()))
+            return Growth(self._upper, self._used, subtrees, self._impurities_of_upper())
         finally:
             self._upper = kept
 
@@ -210,58 +265,106 @@ class TreeBuilder:
 
     # -- large nodes --
 
-    def _place(self, node: int) -> None:
+    def _look_at_new(self) -> float:
         """A new node is a leaf, a subtree, or one more large node."""
-        record = self._upper.record
-        start, end = int(record.start[node]), int(record.end[node])
         # A best-first tree compares all its nodes: it is one subtree, or has large nodes only.
-        if end - start <= self._most_rows and (node == 0 or not self._max_leaves):
-            subtree = Subtree(
-                self._columns,
-                self._rows[start:end],
-                self._targets,
-                self._rules,
-                max_leaves=self._max_leaves,
-                parent=(self._upper, node) if node else None,
-            )
-            self._growing.append((node, subtree))
-            return
-        self._examine(node)
-        if self._upper.record.feature[node] < 0:
-            self._end(node)
-        elif self._max_leaves:
-            heapq.heappush(self._large, (-float(self._upper.record.decrease[node]), node))
+        nodes = self._by_size(self._new)
+        is_small = self._sizes(nodes) <= self._most_rows
+        if self._max_leaves and self._new != [0]:
+            is_small[:] = False
+        small, large = nodes[is_small].tolist(), nodes[~is_small].tolist()
+        if self._groups is None:
+            for node in large:
+                self._examine(node)
+        elif large:
+            self._examine_by_groups(self._groups, nodes[~is_small])
+        record = fields_of(self._upper.record)
+        for node in large:
+            if record["feature"][node] < 0:
+                self._end(node)
+            elif self._max_leaves:
+                heapq.heappush(self._large, (-float(record["decrease"][node]), node))
+            else:
+                self._large.append((0.0, node))
+        if self._is_quick:
+            self._open = self._by_size([*{*self._open, *small}]).tolist()
         else:
-            self._large.append((0.0, node))
+            self._growing += [(node, self._new_subtree(node)) for node in small]
+        self._new = []
+        d = len(self._columns.n_codes)
+        return float(self._sizes(nodes[~is_small]).sum() * d) / self._n_threads + len(nodes)
+
+    def _new_subtree(self, node: int) -> Subtree:
+        record = self._upper.record
+        return Subtree(
+            self._columns,
+            self._rows[record.start[node] : record.end[node]],
+            self._targets,
+            self._rules,
+            max_leaves=self._max_leaves,
+            parent=(self._upper, node) if node else None,
+        )
 
     def _split_large(self) -> float:
-        """Partition the rows of one; an interrupt finds the node either split or not."""
-        if self._max_leaves and self._n_leaves >= self._max_leaves:
+        """Split all large nodes: their rows become those of their children."""
+        which = np.array([node for _, node in self._large])
+        self._split(which)
+        return float(self._sizes(which).sum()) / self._n_threads + 1.0
+
+    def _split_best(self) -> float:
+        """Split the node that gains most, or end them all."""
+        if self._n_leaves >= self._max_leaves:
             for _, node in self._large:
                 self._end(node)
             self._large = []
             return 1.0
-        _, node = self._large[0] if self._max_leaves else self._large[-1]
-        if self._used + 2 > len(self._upper.record):
-            self._upper = with_room(
-                self._upper, self._used, 2 * self._used + 16, len(self._upper.subsets)
-            )
-        record = self._upper.record
-        start, end = int(record.start[node]), int(record.end[node])
-        middle = _partition(self._rows, self._columns, self._upper, node)
+        node = self._large[0][1]
+        self._split(np.array([node]))
+        return float(self._sizes(np.array([node]))[0]) * len(self._columns.n_codes)
+
+    def _split(self, which: np.ndarray) -> None:
+        """Partition the rows; an interrupt finds a node either split or not."""
         first = self._used
-        begin_child(self._upper, first, node, start, middle, 0)
-        begin_child(self._upper, first + 1, node, middle, end, 1)
-        if len(self._rules.monotone):
-            bound_children(self._upper, node, first, self._rows, self._targets, self._rules)
-        remaining = self._large[:-1]
+        if first + 2 * len(which) > len(self._upper.record):
+            self._upper = with_room(
+                self._upper, first, 2 * (first + len(which)) + 16, len(self._upper.subsets)
+            )
+        if len(self._spare) < len(self._rows):
+            self._spare = np.empty_like(self._rows)
+        middles = partition_nodes(
+            self._rows, self._spare, self._columns, self._upper, which, self._n_threads
+        )
+        _begin_children(self._upper, which, middles, first, self._rows, self._targets, self._rules)
+        remaining: list[tuple[float, int]] = []
         if self._max_leaves:
             remaining = self._large.copy()
             heapq.heappop(remaining)
-        self._used, self._n_leaves = first + 2, self._n_leaves + 1
-        self._new, self._large = [first + 1, first], remaining
-        record.left[node] = first  # last: from here on the children count
-        return float(end - start) * len(self._columns.n_codes)
+        children = range(first, first + 2 * len(which))
+        self._used, self._n_leaves = first + 2 * len(which), self._n_leaves + len(which)
+        self._new, self._large = [*children], remaining
+        # last: from here on the children count
+        fields_of(self._upper.record)["left"][which] = children[::2]
+
+    def _examine_by_groups(self, groups: GroupSearch, which: np.ndarray) -> None:
+        """Sum up and search large nodes."""
+        if len(self._near.labels) + len(self._near.numbers) == 0:
+            self._near = new_near_rows(self._targets, len(self._rows))
+        sums = sum_nodes(self._upper, which, self._rows, self._targets, self._rules, self._near,
+                         self._n_threads)  # fmt: skip
+        record = fields_of(self._upper.record)
+        record["feature"][which] = -1
+        searched = np.empty(len(which), dtype=bool)
+        _may_be_searched(self._upper, which, sums.pure, self._rules, searched)
+        is_deep = record["depth"][which] >= self._rules.greedy_depth
+        for node in which[searched & is_deep].tolist():
+            self._examine(node)
+        searched &= ~is_deep
+        if not searched.any():
+            return
+        self._make_words(int(searched.sum()))
+        chosen = NodeSums(sums.pure[searched], sums.base[searched], sums.offset[searched])
+        self._words = groups.search(self._upper, which[searched], chosen, self._rows, self._near,
+                                    self._words)  # fmt: skip
 
     def _end(self, node: int) -> None:
         self._upper.record.feature[node] = -1
@@ -359,9 +462,11 @@ class TreeBuilder:
             record.code[node] = best.left.max() if len(best.left) else -1
             record.next_code[node] = best.following
 
-    def _make_words(self) -> None:
-        if len(self._upper.subsets) < self._words + self._largest_set:
-            n_words = 2 * self._words + 64 * self._largest_set
+    def _make_words(self, n_nodes: int = 1) -> None:
+        """Room for the sets of so many nodes."""
+        needed = self._words + n_nodes * self._largest_set
+        if len(self._upper.subsets) < needed:
+            n_words = 2 * needed + 64 * self._largest_set
             self._upper = with_room(self._upper, self._used, len(self._upper.record), n_words)
 
     def _features(self, node: int) -> tuple[np.ndarray, int]:
@@ -369,11 +474,20 @@ class TreeBuilder:
         d = len(self._columns.n_codes)
         features = np.arange(d)
         if self._rules.max_features < d:
-            _shuffle(features, np.uint64(self._upper.record.key[node].view(np.uint64)))
+            shuffle(features, np.uint64(self._upper.record.key[node].view(np.uint64)))
         return features, self._rules.max_features
 
-    def _n_rows(self, node: int) -> int:
-        return int(self._upper.record.end[node] - self._upper.record.start[node])
+    def _sizes(self, nodes: np.ndarray) -> np.ndarray:
+        """The numbers of rows of some nodes."""
+        record = fields_of(self._upper.record)
+        sizes: np.ndarray = record["end"][nodes] - record["start"][nodes]
+        return sizes
+
+    def _by_size(self, nodes: list[int]) -> np.ndarray:
+        """The nodes with the largest first; of equal ones the oldest."""
+        ordered = np.sort(np.array(nodes, dtype=np.int64))
+        largest_first: np.ndarray = ordered[np.argsort(-self._sizes(ordered), kind="stable")]
+        return largest_first
 
     def _searched(self, feature: int, node: int, ranks: GeneralBuffers) -> _Candidate | None:
         """The best split of a large node by one feature; None if the feature is constant."""
@@ -386,25 +500,15 @@ class TreeBuilder:
         buffers = new_search_buffers(len(columns.n_codes), copy.stats.shape[1])
         buffers.best[0] = -1
         buffers.offset[:] = ranks.offset
-        n_groups = int(columns.n_codes[feature]) + 1
-        too_sparse = n_groups * copy.stats.shape[1] > 16 * m
-        by_entries = rules.random or rules.criterion == ABSOLUTE or too_sparse
-        general = new_general_buffers(buffers, m, m if by_entries else n_groups, rules.criterion)
-        if by_entries:
-            if rules.criterion == ABSOLUTE:
-                general = general._replace(ranks=ranks.ranks, by_rank=ranks.by_rank)
-            entries = _sorted_entries(columns, feature, self._rows, start, end)
-            in_order = SortedRows(entries, 0, m, m, _HALF_WORD, _ALL_BITS)
-            copy.record.start[0], copy.record.end[0] = 0, m
-            rows = np.arange(columns.narrow.shape[1])
-            if not search_feature(in_order, feature, columns, rows, targets, rules, copy, 0,
-                                  general):  # fmt: skip
-                return None
-        else:
-            n_found = _group_rows(columns, feature, self._rows, start, end, targets, general)
-            if n_found < 2:
-                return None
-            search_in_orders(n_found, feature, columns, targets, rules, copy, 0, general)
+        general = new_general_buffers(buffers, m, m, rules.criterion)
+        if rules.criterion == ABSOLUTE:
+            general = general._replace(ranks=ranks.ranks, by_rank=ranks.by_rank)
+        entries = sorted_entries(columns, feature, self._rows, start, end)
+        in_order = SortedRows(entries, 0, m, m, _HALF_WORD, _ALL_BITS)
+        copy.record.start[0], copy.record.end[0] = 0, m
+        rows = np.arange(columns.narrow.shape[1])
+        if not search_feature(in_order, feature, columns, rows, targets, rules, copy, 0, general):
+            return None
         return _Candidate(feature, buffers, general, copy)
 
     def _keep(self, node: int, base: float, found: list[_Candidate]) -> None:
@@ -415,7 +519,9 @@ class TreeBuilder:
             return
         if rules.criterion == GAIN_RATIO:
             found.sort(key=lambda one: one.feature)
-            winner = _best_ratio(found, base, int(self._upper.record.weight[node]))
+            gains = [max(float(one.buffers.score[0]) - base, 0.0) for one in found]
+            lefts = [int(one.buffers.best[2]) for one in found]
+            winner = found[best_ratio(gains, lefts, int(self._upper.record.weight[node]))]
         else:
             best, score = np.full_like(found[0].buffers.best, -1), np.zeros(1)
             known = rules.criterion
@@ -433,6 +539,11 @@ class TreeBuilder:
             keep_split(self._upper, node, base, self._words, self._columns, self._targets, rules,
                        winner.general)
         )  # fmt: skip
+
+
+def _alone(node: int, nodes: Nodes, subtree: Subtree) -> GrownSubtrees:
+    zero, count = np.zeros(1, np.int64), np.array([subtree.n_nodes])
+    return GrownSubtrees(np.array([node]), zero, count, nodes)
 
 
 def _cost_of_candidate(targets: Targets, rules: Rules) -> float:
@@ -457,85 +568,22 @@ class _Candidate:
     nodes: Nodes
 
 
-def _best_ratio(found: list[_Candidate], base: float, weight: int) -> _Candidate:
-    """C4.5's choice; see `node_search`."""
-    gains = [max(float(one.buffers.score[0]) - base, 0.0) for one in found]
-    average = sum(gains) / len(gains)
-    winner, best = None, 0.0
-    for one, gain in zip(found, gains, strict=True):
-        shares = np.array([one.buffers.best[2], weight - one.buffers.best[2]]) / weight
-        ratio = gain / (-weight * float((shares * np.log2(shares)).sum()))
-        if gain >= average * (1.0 - 1e-9) and (winner is None or ratio > best * (1.0 + 1e-12)):
-            winner, best = one, ratio
-    return winner or found[0]
+@kernel(bare=True)
+def _begin_children(nodes, which, middles, first, rows, targets, rules):
+    """Two children for each node, which are not linked to it yet."""
+    record = nodes.record
+    for k in range(len(which)):
+        node, child = which[k], first + 2 * k
+        begin_child(nodes, child, node, record.start[node], middles[k], 0)
+        begin_child(nodes, child + 1, node, middles[k], record.end[node], 1)
+        if len(rules.monotone) > 0:
+            bound_children(nodes, node, child, rows, targets, rules)
 
 
-@kernel
-def _shuffle(features, state):
-    for j in range(len(features)):
-        state, k = random_below(state, len(features) - j)
-        features[j], features[j + k] = features[j + k], features[j]
-
-
-@kernel
-def _sorted_entries(columns, feature, rows, start, end):
-    keys = np.empty(end - start, np.uint64)
-    for p in range(start, end):
-        keys[p - start] = np.uint64(code_of(columns, feature, rows[p]))
-    order = sorted_by_digits(keys)
-    entries = np.empty(end - start, np.uint64)
-    for p in range(end - start):
-        entries[p] = (keys[order[p]] << _HALF_WORD) | np.uint64(rows[start + order[p]])
-    return entries
-
-
-@kernel
-def _group_rows(columns, feature, rows, start, end, targets, buffers):
-    """Statistics of each code, those that are there by ascending code in the buffers; how many."""
-    place = columns.place[feature]
-    stats, weights, samples = buffers.group_stats, buffers.group_weight, buffers.group_samples
-    if columns.width[feature] == 0:
-        _add_rows(columns.narrow[place], rows, start, end, targets, stats, weights, samples)
-    elif columns.width[feature] == 1:
-        _add_rows(columns.medium[place], rows, start, end, targets, stats, weights, samples)
-    else:
-        _add_rows(columns.wide[place], rows, start, end, targets, stats, weights, samples)
-    found = 0
-    for code in range(len(stats)):
-        if samples[code] > 0:
-            if found < code:
-                for k in range(stats.shape[1]):
-                    stats[found, k] = stats[code, k]
-                weights[found] = weights[code]
-                samples[found] = samples[code]
-            buffers.group_code[found] = code
-            found += 1
-    return found
-
-
-@kernel(inner=True)
-def _add_rows(codes, rows, start, end, targets, stats, weights, samples):
-    n_outputs = len(targets.starts) - 1
-    is_class = len(targets.labels) > 0
-    for p in range(start, end):
-        row = np.uint64(rows[p])
-        code = np.uint64(codes[row])
-        weight = targets.weight[row]
-        weights[code] += weight
-        samples[code] += targets.samples[row]
-        for o in range(n_outputs):
-            cell = row * np.uint64(n_outputs) + np.uint64(o)
-            if is_class:
-                stats[code, np.uint64(targets.labels[cell])] += weight
-            else:
-                stats[code, np.uint64(o)] += targets.numbers[cell]
-
-
-@kernel
-def _partition(rows, columns, nodes, node):
-    """Rows of the left child first, then those of the right one; where these begin."""
-    spare = np.empty(nodes.record.end[node] - nodes.record.start[node], np.int64)
-    return partition_rows(rows, spare, columns, nodes, node)
+@kernel(bare=True)
+def _may_be_searched(nodes, which, pure, rules, found):
+    for k in range(len(which)):
+        found[k] = may_split(nodes, which[k], pure[k], rules)
 
 
 @kernel(bare=True)

@@ -29,6 +29,7 @@ from .targets import fitting_exponent as fitting_exponent
 from .targets import number_targets as number_targets
 from .targets import power_of_two_near as power_of_two_near
 from .targets import quantise as quantise
+from .targets import quantise_rows as quantise_rows
 from .targets import samples_of as samples_of
 from .targets import which_count as which_count
 from .targets import whole_weights as whole_weights

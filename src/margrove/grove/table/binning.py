@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove._runtime import kernel, require_memory, run_tiles
+from margrove.grove.table.column_codes import CodedColumns, code_dense
 
 __all__ = [
     "BinnedDataset",
@@ -157,6 +158,30 @@ def bin_columns(
     """
     n, d = X.shape
     require_memory(2.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
+    is_category = np.zeros(d, dtype=bool) if categorical is None else categorical
+    if sp.issparse(X) or not n or not X.flags.c_contiguous:
+        coded = _code_by_columns(X, n_threads)
+    else:
+        coded = code_dense(X, _is_short_range, _sorted_codes, n_threads)
+    columns, values = coded.codes, coded.values
+    lows, highs = list(values), list(values)
+
+    def group(j: int) -> None:
+        if not is_category[j]:
+            columns[j], lows[j], highs[j] = _grouped(columns[j], values[j], max_bins, weight)
+
+    if max_bins is not None:
+        run_tiles(group, d, n_threads)
+        codes = _stacked(columns, n)
+    else:
+        codes = Codes(*coded.arrays, coded.width, coded.place)
+    n_codes = np.array([len(low) for low in lows], dtype=np.int64)
+    return BinnedDataset(codes, n, n_codes, lows, highs, coded.missing, is_category)
+
+
+def _code_by_columns(X: Any, n_threads: int) -> CodedColumns:
+    """Code a sparse table, or one that is not in C order."""
+    n, d = X.shape
     is_sparse = sp.issparse(X)
     if is_sparse:
         X = X.tocsc()
@@ -178,13 +203,19 @@ def bin_columns(
             columns[j], values[j], missing[j] = code_column(block[j - first])
 
     run_tiles(code, -(-d // step), n_threads)
-    is_category = np.zeros(d, dtype=bool) if categorical is None else categorical
-    lows, highs = list(values), list(values)
-    if max_bins is not None:
-        for j in np.flatnonzero(~is_category):
-            columns[j], lows[j], highs[j] = _grouped(columns[j], values[j], max_bins, weight)
-    n_codes = np.array([len(low) for low in lows], dtype=np.int64)
-    return BinnedDataset(_stacked(columns, n), n, n_codes, lows, highs, missing, is_category)
+    narrow, medium, wide, width, place = _stacked(columns, n)
+    return CodedColumns(columns, values, missing, [narrow, medium, wide], width, place)
+
+
+def _sorted_codes(
+    column: np.ndarray, numbers: tuple[float, int] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """uint32 codes and distinct values of a column. numbers: the lowest whole number and the length
+    of their range, None for other columns."""
+    codes = np.empty(len(column), np.uint32)
+    if numbers is not None:
+        return codes, _code_integers(column, *numbers, codes)
+    return codes, _code_by_sorting(column, codes)
 
 
 def code_column(column: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:

@@ -32,6 +32,7 @@ __all__ = [
     "number_targets",
     "power_of_two_near",
     "quantise",
+    "quantise_rows",
     "samples_of",
     "which_count",
     "whole_weights",
@@ -151,9 +152,17 @@ def quantise(targets, rows, start, end, lower, upper, at_zero, centre, exponent)
         centre[o] = middle
         largest = max(largest, abs(lower[o] - middle), abs(upper[o] - middle))
     power = fitting_exponent(largest, total)
-    factor = 2.0 ** float(power)
     for o in range(n_outputs):
         exponent[o] = power
+    quantise_rows(targets, rows, start, end, centre, power)
+
+
+@kernel(inner=True)
+def quantise_rows(targets, rows, start, end, centre, power):
+    """Write g of rows[start:end] to targets.numbers, with the exponent `power`."""
+    factor = 2.0 ** float(power)
+    n_outputs = len(targets.starts) - 1
+    for o in range(n_outputs):
         for p in range(start, end):
             row = rows[p]
             cell = row * n_outputs + o

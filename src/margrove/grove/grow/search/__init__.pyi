@@ -40,3 +40,5 @@ from .split_search import sort_by as sort_by
 from .split_search_fast import keep_split_fast as keep_split_fast
 from .split_search_forest import LocalRows as LocalRows
 from .split_search_forest import new_local_rows as new_local_rows
+from .split_search_groups import scan_classes as scan_classes
+from .split_search_groups import scan_numbers as scan_numbers
