@@ -6,8 +6,8 @@ computed in float32 together with a bound of the error, and in float64 where the
 
 With unit roundoff u, a distance a'a + b'b - 2 a'b of d features has an error of at most
 u (d + 12) (a'a + b'b): that of the product is u d |a'||b|, and 2 |a||b| <= a'a + b'b; rounded
-coordinates, norms and sums take the rest. So an RBF value has a relative error of at most
-exp(gamma u (d + 12) (a'a + b'b)) - 1, plus that of the exponential.
+coordinates, norms and sums take the rest. So with e = gamma u (d + 12) (a'a + b'b), an RBF value k
+has an error of at most k (exp(e) - 1) <= 1.75 e k if e <= 1, plus that of the exponential.
 """
 
 from __future__ import annotations
@@ -96,6 +96,9 @@ class _NarrowSums:
         self._sizes = read_only((np.abs(self._coef) / self._unit).astype(np.float32))
         self._scale = scale
         self._shift = np.zeros(X.shape[1]) if shift is None else shift.astype(np.float64)
+        with np.errstate(over="ignore"):
+            by_norms = (np.abs(self._coef) / self._unit * sources.norms).astype(np.float32)
+        self._by_norms = read_only(by_norms)
         starts = range(0, len(X), COLUMNS)
         norms = sources.norms
         self._largest = np.array([norms[k : k + COLUMNS].max() for k in starts])
@@ -108,18 +111,18 @@ class _NarrowSums:
             in_slices(
                 _add_narrow_tile, -(-len(X) // ROWS), self._n_threads, ROWS * n, d, read_only(X),
                 self._scale, self._shift, self._sources, self._largest, self._coef, self._sizes,
-                values, bounds,
+                self._by_norms, values, bounds,
             )  # fmt: skip
             return values, self._unit * (1.01 * bounds + _SMALLEST * n)
 
 
 @region(fast_sums=True)
 def _add_narrow_tile(
-    tile, first, X, scale, shift, sources, largest, coef, sizes, values, bounds
+    tile, first, X, scale, shift, sources, largest, coef, sizes, by_norms, values, bounds
 ):  # fmt: skip
     """values += K(rows of the tile, sources) @ coef in float32; bounds += bounds of the errors.
 
-    `sizes` are absolute coefficients in units of the largest.
+    `sizes` are absolute coefficients in units of the largest, `by_norms` these times squared norms.
     """
     begin = (first + tile) * ROWS
     wide, a2 = points_of_tile(X, begin, scale, shift)
@@ -131,13 +134,14 @@ def _add_narrow_tile(
         end = min(start + COLUMNS, len(coef))
         B, b2 = padded_rows(sources.X, start, COLUMNS), sources.norms[start:end]
         fill_tile(sources.formula, A, a2, B, b2, block)
-        weights, absolute = coef[start:end], sizes[start:end]
+        weights, absolute, scaled = coef[start:end], sizes[start:end], by_norms[start:end]
         for i in range(len(a2)):
-            total, size, row = 0.0, np.float32(0.0), block[i]
+            total, size, spread, row = 0.0, np.float32(0.0), np.float32(0.0), block[i]
             for j in range(len(weights)):
                 total += np.float64(row[j]) * weights[j]
                 size += row[j] * absolute[j]
-            exponent = unit * (a2[i] + largest[k])
-            error = 1.25 * exponent + _ERROR_OF_EXPONENTIAL if exponent < 0.1 else np.inf
+                spread += row[j] * scaled[j]
+            error = (1.75 * unit * a2[i] + _ERROR_OF_EXPONENTIAL) * np.float64(size)
+            error += 1.75 * unit * np.float64(spread)
             values[begin + i] += total
-            bounds[begin + i] += error * np.float64(size)
+            bounds[begin + i] += error if unit * (a2[i] + largest[k]) <= 1.0 else np.inf

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._data import CanonicalForm, Table, check_table, like_fitted, sound_structure
 from margrove._runtime import Estimator, resolve_n_jobs
 from margrove.exceptions import InvalidDataError
+from margrove.margin.decisions import require_shape
 from margrove.margin.kernels import (
     Kernel,
     Points,
@@ -182,6 +183,7 @@ class KernelMachine(Estimator):
         kernel, n = self.kernel_, len(self.support_)
         if isinstance(kernel, Precomputed):  # only their columns are needed
             return None, Points(np.empty((n, 0)), np.zeros(n), self.support_)
+        require_shape(self, "support_vectors_", (n, X.shape[1]))
         vectors = self.support_vectors_
         if sp.issparse(vectors):
             vectors = sound_structure(vectors)
