@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime import kernel, run_tiles
+from margrove._runtime import region
 
 __all__ = ["RowScan", "Rows", "kernel_rows", "read_only", "scan_rows", "scramble"]
 
-_ROWS_PER_TILE = 16_384
+_ROWS_PER_TILE = 4096
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, as in splitmix64
 
 
@@ -70,11 +70,7 @@ def scan_rows(X: Any, *, n_threads: int = 1) -> RowScan:
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     norms = np.empty(X.shape[0])
 
-    def scan(tile: int) -> None:
-        start = tile * _ROWS_PER_TILE
-        _scan_rows(view, keys, start, min(start + _ROWS_PER_TILE, X.shape[0]), hashes, norms)
-
-    run_tiles(scan, -(-X.shape[0] // _ROWS_PER_TILE), n_threads)
+    _scan_tile(-(-X.shape[0] // _ROWS_PER_TILE), n_threads, view, keys, hashes, norms)
     return RowScan(hashes, norms)
 
 
@@ -86,14 +82,15 @@ def scramble(bits: np.ndarray) -> np.ndarray:
     return bits
 
 
-@kernel(fast_sums=True)
-def _scan_rows(X, keys, start, end, hashes, norms):
-    """hashes[i], norms[i] for the rows start .. end.
+@region(fast_sums=True)
+def _scan_tile(tile, X, keys, hashes, norms):
+    """hashes[i], norms[i] for the rows of a tile.
 
     The hash is a sum of cells times keys, so dense and sparse rows of equal content have equal
     hashes, and explicit zeros, their sign and the order of entries do not matter. Small integers
     use only the upper bits of a double, so these are folded onto the lower bits.
     """
+    start, end = tile * _ROWS_PER_TILE, min((tile + 1) * _ROWS_PER_TILE, len(hashes))
     n_cells = X.dense.shape[1] if X.is_dense else 1
     cells = np.empty(n_cells, np.float64)
     bits = cells.view(np.uint64)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime.pool import run_tiles
+from margrove._runtime.regions import region
 from margrove._runtime.threads import single_threaded_blas
 
 __all__ = ["TILE_ROWS", "Scratch", "on_large_pages", "padded_tile", "row_products"]
@@ -57,21 +57,53 @@ def padded_tile(X: np.ndarray, start: int, size: int) -> np.ndarray:
     return padded
 
 
-def row_products(X: Any, W: np.ndarray, *, n_threads: int = 1) -> np.ndarray:
-    """X @ W for dense or CSR X (n, d) and dense W (d, k), in float64."""
+def row_products(
+    X: Any, W: np.ndarray, shift: np.ndarray | None = None, *, n_threads: int = 1
+) -> np.ndarray:
+    """X @ W + shift for dense or CSR X (n, d), dense W (d, k) and shift (k,), in float64."""
     out = np.empty((X.shape[0], W.shape[1]), dtype=np.float64)
     W = np.ascontiguousarray(W, dtype=np.float64)
-
-    def multiply(tile: int) -> None:
-        start = tile * TILE_ROWS
-        target = out[start : start + TILE_ROWS]
-        with np.errstate(over="ignore", invalid="ignore"):  # the caller checks the result
-            if sp.issparse(X):
-                target[:] = X[start : start + TILE_ROWS] @ W
-            else:
-                block = padded_tile(X, start, TILE_ROWS).astype(np.float64, copy=False)
-                target[:] = (block @ W)[: len(target)]
-
-    with single_threaded_blas():
-        run_tiles(multiply, -(-X.shape[0] // TILE_ROWS), n_threads)
+    added = np.zeros(W.shape[1]) if shift is None else np.asarray(shift, np.float64)
+    n_tiles = -(-X.shape[0] // TILE_ROWS)
+    if sp.issparse(X):
+        indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
+        parts = map(_read_only, (X.data, indices, indptr))
+        _sparse_products(n_tiles, n_threads, *parts, W, added, out)
+    else:
+        with single_threaded_blas():
+            _dense_products(n_tiles, n_threads, _read_only(X), W, added, out)
     return out
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A read-only view: one kernel signature whether or not the user's array is writable."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+@region
+def _dense_products(tile, X, W, shift, out):
+    d, k = W.shape
+    start = tile * TILE_ROWS
+    n = min(TILE_ROWS, len(X) - start)
+    block, product = np.empty((TILE_ROWS, d)), np.empty((TILE_ROWS, k))
+    for i in range(n):
+        for j in range(d):
+            block[i, j] = X[start + i, j]
+    block[n:] = 0.0
+    np.dot(block, W, product)
+    for i in range(n):
+        for j in range(k):
+            out[start + i, j] = product[i, j] + shift[j]
+
+
+@region(bare=True)
+def _sparse_products(tile, data, indices, indptr, W, shift, out):
+    for i in range(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, len(out))):
+        out[i] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            for j in range(W.shape[1]):
+                out[i, j] += data[p] * W[indices[p], j]
+        for j in range(W.shape[1]):
+            out[i, j] += shift[j]

@@ -79,8 +79,8 @@ def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
     shape = (n_problems, X.shape[1]) if hasattr(estimator, "classes_") else (X.shape[1],)
     require_shape(estimator, "coef_", shape)
     n_threads = resolve_n_jobs(estimator.n_jobs) if X.size > _FEW_CELLS else 1
-    scores = row_products(X, coef.reshape(n_problems, -1).T, n_threads=n_threads)
-    return finite_decisions(scores + estimator.intercept_)
+    weights = coef.reshape(n_problems, -1).T
+    return finite_decisions(row_products(X, weights, estimator.intercept_, n_threads=n_threads))
 
 
 def n_problems_of(classes: np.ndarray) -> int:
