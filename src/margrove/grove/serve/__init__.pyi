@@ -1,4 +1,5 @@
 from .boosted_scores import TreeScores as TreeScores
+from .forest_tables import ForestTables as ForestTables
 from .forest_walk import add_values as add_values
 from .forest_walk import add_votes as add_votes
 from .forest_walk import leaves_of_rows as leaves_of_rows
