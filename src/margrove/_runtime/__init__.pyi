@@ -4,6 +4,7 @@ from .estimator import Estimator as Estimator
 from .instructions import are_scattered as are_scattered
 from .instructions import atomic_add as atomic_add
 from .instructions import fetch as fetch
+from .instructions import pointer_to as pointer_to
 from .instructions import row_ahead as row_ahead
 from .instructions import row_behind as row_behind
 from .jit import cache_directory as cache_directory

@@ -21,7 +21,7 @@ from numba import types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
-from margrove._runtime.jit import kernel
+from margrove._runtime.jit import IS_COMPILED, kernel
 
 __all__ = [
     "are_scattered",
@@ -32,6 +32,7 @@ __all__ = [
     "atomic_write",
     "call_tile",
     "fetch",
+    "pointer_to",
     "relax",
     "row_ahead",
     "row_behind",
@@ -131,6 +132,18 @@ def call_tile(typing: Any, body: Any, arguments: Any, tile: Any) -> Any:
         return builder.call(builder.inttoptr(given[0], kind), given[1:])
 
     return types.int64(types.int64, types.int64, types.int64), generate
+
+
+def _pointer_to(typing: Any, address: Any) -> Any:
+    """An address as a pointer, for `numba.carray`; the caller keeps the memory alive."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.inttoptr(given[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+pointer_to: Any = intrinsic(_pointer_to) if IS_COMPILED else ctypes.c_void_p
 
 
 @intrinsic

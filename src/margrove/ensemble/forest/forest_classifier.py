@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_training_labels, moderate
 from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
@@ -146,10 +147,11 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the highest probability; the first of several equal ones."""
-        shares = self.predict_proba(X)
+        check_is_fitted(self, "trees_")
         if self.n_outputs_ == 1:
-            predicted: np.ndarray = self.classes_[np.argmax(shares, axis=1)]
+            predicted: np.ndarray = self.classes_[self._winners(X)]
             return predicted
+        shares = self.predict_proba(X)
         pairs = zip(self.classes_, shares, strict=True)
         return np.stack([labels[np.argmax(share, axis=1)] for labels, share in pairs], axis=1)
 

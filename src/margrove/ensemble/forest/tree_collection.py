@@ -12,21 +12,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._runtime import Estimator, resolve_n_jobs, run_tiles
+from margrove._runtime import Estimator, resolve_n_jobs
 from margrove.ensemble.forest.grower import key_of
 from margrove.grove import CRITERIA, DecisionTree
 from margrove.grove.export import importances
 from margrove.grove.grow import preorder
 from margrove.grove.grow.search import CUSTOM
 from margrove.grove.serve import (
+    ForestTables,
     PackedTree,
     TreeArrays,
     TreeSum,
-    add_values,
-    add_votes,
     by_output,
-    leaves_of_rows,
-    leaves_of_some,
     predicted_classes,
     predictions_of,
     rescaled,
@@ -37,8 +34,8 @@ from margrove.grove.table import power_of_two_near, read_table_like_fitted, refu
 
 __all__ = ["SHARED_WITH_TREES", "TreeCollection", "TreesOfForest"]
 
-_ROWS_AT_ONCE = 2048
-_MANY_TREES = 10
+_FEW_ROWS = 2048  # that one thread walks through all trees
+_SPARSE_ROWS_AT_ONCE = 1 << 15
 SHARED_WITH_TREES = (
     "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
     "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst",
@@ -100,81 +97,51 @@ class TreeCollection(Estimator):
             tree.require_sound(self.kind_, self.n_features_in_)
         return rows
 
-    def _gathered(
+    def _walked(
         self,
         X: Any,
-        add: Callable[[int, np.ndarray, np.ndarray], None],
-        n_values: int,
+        walk: Callable[[ForestTables, np.ndarray], np.ndarray | None],
     ) -> np.ndarray:
-        """Sums over the trees, float64 (n, n_values); `add(k, leaves, sums)` adds tree k."""
+        """What the rows of X find in all trees."""
         rows = self._rows(X)
         n = rows.shape[0]
-        order = self._similar_rows_together(rows)
-        gathered = np.empty((n, n_values))
-
-        def gather(tile: int) -> None:
-            places = order[tile * _ROWS_AT_ONCE : (tile + 1) * _ROWS_AT_ONCE]
-            dense = rows[places].toarray() if sp.issparse(rows) else rows[places]
-            if np.isinf(dense).any():
+        tables = ForestTables(self.trees_, self.kind_, self._threads(n))
+        if not sp.issparse(rows):
+            found = walk(tables, np.ascontiguousarray(rows))
+            if found is None:
                 refuse_infinity(rows, self)
-            has_nan = bool(np.isnan(dense).any())
-            leaves, sums = np.empty(len(dense), np.int32), np.zeros((len(dense), n_values))
-            for k, tree in enumerate(self.trees_):
-                leaves_of_rows(tree, dense, self.kind_, leaves, has_nan=has_nan)
-                add(k, leaves, sums)
-            gathered[places] = sums
-
-        run_tiles(gather, -(-n // _ROWS_AT_ONCE), self._threads(n))
-        return gathered
-
-    def _similar_rows_together(self, rows: Any) -> np.ndarray:
-        """The order in which many rows are predicted fastest: sorted by their leaf in one tree.
-
-        Rows of one leaf are similar, so they also pass mostly the same nodes in the other trees.
-        """
-        all_rows = np.arange(rows.shape[0])
-        if len(all_rows) <= _ROWS_AT_ONCE or len(self.trees_) < _MANY_TREES:
-            return all_rows
-        leaves = np.empty(len(all_rows), np.int32)
-        leaves_of_some(self.trees_[0], rows, all_rows, self.kind_, leaves)
-        return np.argsort(leaves, kind="stable")
+            return np.asarray(found)
+        parts = []
+        for begin in range(0, max(n, 1), _SPARSE_ROWS_AT_ONCE):
+            found = walk(tables, rows[begin : begin + _SPARSE_ROWS_AT_ONCE].toarray())
+            if found is None:
+                refuse_infinity(rows, self)
+            parts.append(np.asarray(found))
+        return np.concatenate(parts)
 
     def _threads(self, n_rows: int) -> int:
-        if n_rows <= _ROWS_AT_ONCE and self.n_jobs != 0:
+        if n_rows <= _FEW_ROWS and self.n_jobs != 0:
             return 1
         return resolve_n_jobs(self.n_jobs, unset="all")
 
     def _means(self, X: Any) -> np.ndarray:
         """The mean of the trees' values: class probabilities, or numbers, (n, n_values)."""
         check_is_fitted(self, "trees_")
+        return self._walked(X, lambda tables, rows: tables.means(rows, hard=self._is_hard()))
 
-        add_one = add_votes if self._is_hard() else add_values
-
-        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
-            add_one(self.trees_[k], leaves, self.kind_, None, sums)
-
-        sums = self._gathered(X, add, self.kind_.n_values)
-        sums /= len(self.trees_)
-        return sums
+    def _winners(self, X: Any) -> np.ndarray:
+        """The number of the class with the highest probability, for one output."""
+        check_is_fitted(self, "trees_")
+        return self._walked(X, lambda tables, rows: tables.winners(rows, hard=self._is_hard()))
 
     def _values_of_trees(self, X: Any) -> np.ndarray:
         """The values of each tree, (n, n_trees, n_values)."""
-        n_values = self.kind_.n_values
-
-        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
-            columns = sums[:, k * n_values : (k + 1) * n_values]
-            add_values(self.trees_[k], leaves, self.kind_, None, columns)
-
-        values = self._gathered(X, add, n_values * len(self.trees_))
-        return values.reshape(len(values), len(self.trees_), n_values)
+        values = self._walked(X, ForestTables.values_of_trees)
+        return values.reshape(len(values), len(self.trees_), self.kind_.n_values)
 
     def _leaves(self, X: Any) -> np.ndarray:
         """The leaf of each row in each tree, as node numbers of the packed trees, (n, n_trees)."""
-
-        def add(k: int, leaves: np.ndarray, sums: np.ndarray) -> None:
-            sums[:, k] = leaves
-
-        return self._gathered(X, add, len(self.trees_)).astype(np.int64)
+        return self._walked(X, ForestTables.leaves).astype(np.int64)
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf of each row in each tree, (n_samples, n_trees)."""

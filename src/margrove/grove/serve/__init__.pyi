@@ -1,6 +1,7 @@
 from .boosted_scores import TreeScores as TreeScores
 from .boosted_scores import add_round as add_round
 from .boosted_scores import is_flat as is_flat
+from .forest_tables import ForestTables as ForestTables
 from .forest_walk import add_values as add_values
 from .forest_walk import add_votes as add_votes
 from .forest_walk import leaves_of_rows as leaves_of_rows

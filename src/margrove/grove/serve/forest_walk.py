@@ -9,7 +9,18 @@ import numpy as np
 from margrove._runtime import kernel
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
-__all__ = ["add_values", "add_votes", "leaves_of_rows", "leaves_of_some"]
+__all__ = [
+    "add_numbers",
+    "add_rows",
+    "add_values",
+    "add_votes",
+    "add_votes_of_rows",
+    "leaves_of_rows",
+    "leaves_of_some",
+    "starts_of_outputs",
+    "walk",
+    "walk_any",
+]
 
 _ROWS_AT_ONCE = 4096
 _WALKS_AT_ONCE = 8
@@ -22,9 +33,9 @@ def leaves_of_rows(
     """Write the leaf of each row of a dense X (NaN is missing) to found, int32 (n,)."""
     thresholds = tree.nodes.view(np.float64)
     if has_nan or len(tree.words) or len(X) < _WALKS_AT_ONCE:
-        _walk_any(X, thresholds, tree.nodes, tree.words, kind.n_categories, found)
+        walk_any(X, thresholds, tree.nodes, tree.words, kind.n_categories, found)
     else:
-        _walk(np.ravel(X), X.shape[1], thresholds, tree.nodes, found)
+        walk(np.ravel(X), X.shape[1], thresholds, tree.nodes, found)
 
 
 def leaves_of_some(
@@ -48,22 +59,24 @@ def add_values(
     """
     thresholds = tree.nodes.view(np.float64)
     if not kind.has_rows:
-        _add_numbers(thresholds, leaves, amount, sums)
+        add_numbers(thresholds, leaves, amount, sums)
         return
-    starts = _starts(kind.n_classes)
-    _add_rows(thresholds, leaves, tree.values, kind.n_pure, starts, amount, sums)
+    starts = starts_of_outputs(kind.n_classes)
+    add_rows(thresholds, leaves, tree.values, kind.n_pure, starts, amount, sums)
 
 
 def add_votes(
     tree: PackedTree, leaves: np.ndarray, kind: Kind, amount: np.ndarray | None, sums: np.ndarray
 ) -> None:
     """Like `add_values`, with one vote for the most frequent class of each output as value."""
-    starts = _starts(kind.n_classes)
-    _add_votes(tree.nodes.view(np.float64), leaves, tree.values, kind.n_pure, starts, amount, sums)
+    starts = starts_of_outputs(kind.n_classes)
+    add_votes_of_rows(
+        tree.nodes.view(np.float64), leaves, tree.values, kind.n_pure, starts, amount, sums
+    )
 
 
 @functools.lru_cache(64)
-def _starts(n_classes: tuple[int, ...]) -> np.ndarray:
+def starts_of_outputs(n_classes: tuple[int, ...]) -> np.ndarray:
     """Where the columns of each output begin and end; empty for regression."""
     if not n_classes:
         return np.empty(0, np.int64)
@@ -71,7 +84,7 @@ def _starts(n_classes: tuple[int, ...]) -> np.ndarray:
 
 
 @kernel
-def _walk(cells, n_features, thresholds, links, found):
+def walk(cells, n_features, thresholds, links, found):
     """Find the leaves of rows without missing values and categories.
 
     Eight rows walk at a time: while one waits for memory, the others go on. `cells` are the rows,
@@ -102,7 +115,7 @@ def _walk(cells, n_features, thresholds, links, found):
 
 
 @kernel
-def _walk_any(X, thresholds, links, words, n_categories, found):
+def walk_any(X, thresholds, links, words, n_categories, found):
     """Find the leaves of rows that may have missing values and categories, one by one."""
     low, bits = np.int64(0xFFFFFFFF), np.int64(0xFFFFFFF)
     for i in range(X.shape[0]):
@@ -128,7 +141,7 @@ def _walk_any(X, thresholds, links, words, n_categories, found):
 
 
 @kernel
-def _add_numbers(thresholds, leaves, amount, sums):
+def add_numbers(thresholds, leaves, amount, sums):
     for i in range(len(leaves)):
         if leaves[i] >= 0:
             value = thresholds[2 * leaves[i]]
@@ -136,7 +149,7 @@ def _add_numbers(thresholds, leaves, amount, sums):
 
 
 @kernel
-def _add_rows(thresholds, leaves, values, n_pure, starts, amount, sums):
+def add_rows(thresholds, leaves, values, n_pure, starts, amount, sums):
     n_values = sums.shape[1]
     for i in range(len(leaves)):
         if leaves[i] < 0:
@@ -160,7 +173,7 @@ def _add_rows(thresholds, leaves, values, n_pure, starts, amount, sums):
 
 
 @kernel
-def _add_votes(thresholds, leaves, values, n_pure, starts, amount, sums):
+def add_votes_of_rows(thresholds, leaves, values, n_pure, starts, amount, sums):
     for i in range(len(leaves)):
         if leaves[i] < 0:
             continue

@@ -1,0 +1,266 @@
+"""Rows walk through all trees of a forest in one region, and leave their sums or labels.
+
+A tile is a run of rows: it copies them, checks them, and walks them through one tree after the
+other. Trees stay where they are; compiled code gets the addresses of their arrays. What a tile
+computes for a row depends on that row only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import carray
+
+from margrove._data import read_only
+from margrove._runtime import kernel, pointer_to, region
+from margrove.grove.serve.forest_walk import (
+    add_numbers,
+    add_rows,
+    add_votes_of_rows,
+    starts_of_outputs,
+    walk,
+    walk_any,
+)
+from margrove.grove.serve.packed_trees import Kind, PackedTree
+
+__all__ = ["ForestTables"]
+
+_MEANS, _VOTES, _EACH, _LEAVES = range(4)
+_WALKS_AT_ONCE = 8
+_MANY_TREES = 10  # from here on, rows are sorted
+_FEW_ROWS = 2048
+_SMALLEST_TILE, _LARGEST_TILE = 512, 2048
+_TILES = 256
+_TYPES = {np.dtype(np.int32): 0, np.dtype(np.int64): 1, np.dtype(np.float64): 2}
+
+
+class _Trees(NamedTuple):
+    """Addresses and lengths of the arrays of all trees, int64 (trees, 8): nodes, words, values,
+    and the type of the values; and `keep` the rest that is the same for all."""
+
+    table: np.ndarray
+    n_categories: np.ndarray
+    n_pure: int
+    has_rows: bool
+    starts: np.ndarray
+
+
+class ForestTables:
+    """The sound trees of a forest, to be read by compiled code while this object lives."""
+
+    def __init__(self, trees: list[PackedTree], kind: Kind, n_threads: int) -> None:
+        self._kept = list(trees)
+        self._n_threads = n_threads
+        self._n_values = kind.n_values
+        self._trees = _Trees(
+            np.array([_addresses(tree) for tree in trees], dtype=np.int64),
+            read_only(np.ascontiguousarray(kind.n_categories, dtype=np.int64)),
+            kind.n_pure,
+            kind.has_rows,
+            starts_of_outputs(kind.n_classes),
+        )
+
+    def means(self, X: np.ndarray, *, hard: bool) -> np.ndarray | None:
+        """The mean of the trees' values or votes, (n, n_values); None if X has infinity."""
+        found = np.empty((len(X), self._n_values))
+        is_finite = self._walk(X, _VOTES if hard else _MEANS, found, np.empty(0, np.intp))
+        return found if is_finite else None
+
+    def winners(self, X: np.ndarray, *, hard: bool) -> np.ndarray | None:
+        """The number of the largest mean of each row, the first of equal ones, for one output."""
+        labels = np.empty(len(X), np.intp)
+        none = np.empty((0, self._n_values))
+        return labels if self._walk(X, _VOTES if hard else _MEANS, none, labels) else None
+
+    def values_of_trees(self, X: np.ndarray) -> np.ndarray | None:
+        """The values of each tree, (n, n_trees * n_values)."""
+        found = np.empty((len(X), len(self._kept) * self._n_values))
+        return found if self._walk(X, _EACH, found, np.empty(0, np.intp)) else None
+
+    def leaves(self, X: np.ndarray) -> np.ndarray | None:
+        """The leaf of each row in each tree, float64 (n, n_trees)."""
+        found = np.empty((len(X), len(self._kept)))
+        return found if self._walk(X, _LEAVES, found, np.empty(0, np.intp)) else None
+
+    def _walk(self, X: np.ndarray, what: int, found: np.ndarray, labels: np.ndarray) -> bool:
+        """Fill `found` or `labels`; False if X has infinity."""
+        n = len(X)
+        X = read_only(X)
+        order = np.empty(0, np.int64)
+        if n > _FEW_ROWS and len(self._kept) >= _MANY_TREES:
+            order = self._similar_rows_together(X)
+        size = min(max(_SMALLEST_TILE, n // _TILES), _LARGEST_TILE)
+        n_tiles = -(-n // size)
+        finite = np.ones(n_tiles, dtype=bool)
+        _walk_tile(n_tiles, self._n_threads, size, X, order, self._trees, what, found, labels,
+                   finite)  # fmt: skip
+        return bool(finite.all())
+
+    def _similar_rows_together(self, X: np.ndarray) -> np.ndarray:
+        """The order in which many rows are predicted fastest: sorted by their leaf in one tree.
+
+        Rows of one leaf are similar, so they also pass mostly the same nodes in the other trees.
+        """
+        leaves = np.empty(len(X), np.int32)
+        n_tiles = -(-len(X) // _LARGEST_TILE)
+        _first_leaves(n_tiles, self._n_threads, X, self._trees, leaves)
+        return np.asarray(_sorted_by_leaf(leaves, len(self._kept[0])))
+
+
+def _addresses(tree: PackedTree) -> list[int]:
+    values = tree.values
+    if not values.flags.c_contiguous or values.dtype not in _TYPES:
+        raise ValueError("The values of a tree are not in C order. Fit the model again.")
+    return [
+        tree.nodes.ctypes.data, len(tree.nodes), tree.words.ctypes.data, len(tree.words),
+        values.ctypes.data, len(values), values.shape[1], _TYPES[values.dtype],
+    ]  # fmt: skip
+
+
+@kernel(hidden=True)
+def _links(trees, k):
+    return carray(pointer_to(trees.table[k, 0]), (trees.table[k, 1],), np.int64)
+
+
+@kernel(hidden=True)
+def _thresholds(trees, k):
+    return carray(pointer_to(trees.table[k, 0]), (trees.table[k, 1],), np.float64)
+
+
+@kernel(hidden=True)
+def _words(trees, k):
+    return carray(pointer_to(trees.table[k, 2]), (trees.table[k, 3],), np.uint32)
+
+
+@kernel(hidden=True)
+def _walk_tree(trees, k, cells, n_features, has_nan, leaves):
+    """The leaves of some rows, which lie one after the other, in tree k."""
+    thresholds, links = _thresholds(trees, k), _links(trees, k)
+    n = len(leaves)
+    if has_nan or trees.table[k, 3] > 0 or n < _WALKS_AT_ONCE:
+        rows = cells.reshape((n, n_features))
+        walk_any(rows, thresholds, links, _words(trees, k), trees.n_categories, leaves)
+    else:
+        walk(cells, n_features, thresholds, links, leaves)
+
+
+@kernel(hidden=True)
+def _add_tree(trees, k, leaves, is_vote, sums):
+    """Add the values or votes of the leaves in tree k."""
+    thresholds = _thresholds(trees, k)
+    if not trees.has_rows:
+        add_numbers(thresholds, leaves, None, sums)
+        return
+    at, shape = pointer_to(trees.table[k, 4]), (trees.table[k, 5], trees.table[k, 6])
+    if trees.table[k, 7] == 0:
+        _add(thresholds, leaves, carray(at, shape, np.int32), trees, is_vote, sums)
+    elif trees.table[k, 7] == 1:
+        _add(thresholds, leaves, carray(at, shape, np.int64), trees, is_vote, sums)
+    else:
+        _add(thresholds, leaves, carray(at, shape, np.float64), trees, is_vote, sums)
+
+
+@kernel(hidden=True)
+def _add(thresholds, leaves, values, trees, is_vote, sums):
+    if is_vote:
+        add_votes_of_rows(thresholds, leaves, values, trees.n_pure, trees.starts, None, sums)
+    else:
+        add_rows(thresholds, leaves, values, trees.n_pure, trees.starts, None, sums)
+
+
+@kernel(hidden=True)
+def _copy_rows(X, order, begin, cells):
+    """Copy rows to `cells`; whether they have NaN, and whether all else is finite."""
+    d = X.shape[1]
+    has_nan, is_finite = False, True
+    for i in range(len(cells) // d if d else 0):
+        row = X[order[begin + i]] if len(order) > 0 else X[begin + i]
+        at = i * d
+        n_odd = 0
+        for j in range(d):
+            cells[at + j] = row[j]
+            n_odd += row[j] - row[j] != 0.0
+        for j in range(d if n_odd > 0 else 0):
+            is_nan = row[j] != row[j]
+            has_nan |= is_nan
+            is_finite &= is_nan or row[j] - row[j] == 0.0
+    return has_nan, is_finite
+
+
+@region
+def _walk_tile(tile, size, X, order, trees, what, found, labels, finite):
+    """All trees for some rows."""
+    begin = tile * size
+    n, d, n_trees = min(size, X.shape[0] - begin), X.shape[1], len(trees.table)
+    cells, leaves = np.empty(n * d, X.dtype), np.empty(n, np.int32)
+    has_nan, finite[tile] = _copy_rows(X, order, begin, cells)
+    if not finite[tile]:
+        return
+    n_values = found.shape[1]
+    if what == _EACH:
+        n_values //= n_trees
+    elif what == _LEAVES:
+        n_values = 0
+    sums = np.zeros((n, n_values))
+    for k in range(n_trees):
+        _walk_tree(trees, k, cells, d, has_nan, leaves)
+        if what == _LEAVES:
+            for i in range(n):
+                found[order[begin + i] if len(order) > 0 else begin + i, k] = leaves[i]
+            continue
+        _add_tree(trees, k, leaves, what == _VOTES, sums)
+        if what == _EACH:
+            for i in range(n):
+                row = order[begin + i] if len(order) > 0 else begin + i
+                for v in range(n_values):
+                    found[row, k * n_values + v] = sums[i, v]
+                    sums[i, v] = 0.0
+    if what in (_MEANS, _VOTES):
+        _write(sums, n_trees, order, begin, found, labels)
+
+
+@kernel(inner=True)
+def _write(sums, n_trees, order, begin, found, labels):
+    """The means of a tile, or the number of the largest one in each row."""
+    for i in range(sums.shape[0]):
+        row = order[begin + i] if len(order) > 0 else begin + i
+        winner, largest = 0, -np.inf
+        for v in range(sums.shape[1]):
+            mean = sums[i, v] / n_trees
+            if len(labels) == 0:
+                found[row, v] = mean
+            elif mean > largest:
+                winner, largest = v, mean
+        if len(labels) > 0:
+            labels[row] = winner
+
+
+@region
+def _first_leaves(tile, X, trees, leaves):
+    """The leaves of some rows in the first tree; those of rows with infinity mean nothing."""
+    begin = tile * _LARGEST_TILE
+    n, d = min(_LARGEST_TILE, X.shape[0] - begin), X.shape[1]
+    has_nan = False
+    for i in range(begin, begin + n):
+        n_nan = 0
+        for j in range(d):
+            n_nan += X[i, j] != X[i, j]
+        has_nan |= n_nan > 0
+    cells = X[begin : begin + n].reshape(n * d)
+    _walk_tree(trees, 0, cells, d, has_nan, leaves[begin : begin + n])
+
+
+@kernel
+def _sorted_by_leaf(leaves, n_nodes):
+    """The rows in the order of their leaves, those of one leaf in their order."""
+    counts = np.zeros(n_nodes + 1, np.int64)
+    for i in range(len(leaves)):
+        counts[leaves[i] + 1] += 1
+    for node in range(n_nodes):
+        counts[node + 1] += counts[node]
+    order = np.empty(len(leaves), np.int64)
+    for i in range(len(leaves)):
+        order[counts[leaves[i]]] = i
+        counts[leaves[i]] += 1
+    return order
