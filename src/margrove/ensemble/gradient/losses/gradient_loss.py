@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._runtime import kernel, run_tiles
 from margrove.exceptions import InvalidDataError
 
 __all__ = [
@@ -174,18 +174,31 @@ class GradientLoss(ABC):
             _add_up(row_losses, weight[first:last], 1.0, sums)
         return float(_total_of(sums))
 
-    def value(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> float:
-        """The weighted mean of the losses; rows of weight 0 do not count."""
+    def value(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int = 1
+    ) -> float:
+        """The weighted mean of the losses; rows of weight 0 do not count.
+
+        Several threads compute losses; they are added up in the order of the rows in any case.
+        """
         total = float(len(y)) if weight is None else float(weight.sum())
         if total == 0.0:
             return 0.0
         # Divided by a power of two before summing: the mean may be finite although the sum is not.
         mantissa, exponent = math.frexp(total)
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
-        losses, sums = self._new_losses(len(y)), np.zeros((2, _LANES))
-        for first, last in self._tiles(0, len(y)):
-            row_losses = losses[: last - first]
-            self.write_losses(y, raw, first, last, row_losses)
+        sums, tiles = np.zeros((2, _LANES)), list(self._tiles(0, len(y)))
+        losses = np.empty(len(y)) if n_threads > 1 else self._new_losses(len(y))
+        if n_threads > 1:
+            run_tiles(
+                lambda k: self.write_losses(y, raw, *tiles[k], losses[slice(*tiles[k])]),
+                len(tiles),
+                n_threads,
+            )
+        for first, last in tiles:
+            row_losses = losses[first:last] if n_threads > 1 else losses[: last - first]
+            if n_threads == 1:
+                self.write_losses(y, raw, first, last, row_losses)
             _add_up(row_losses, weight[first:last], 0.5**exponent, sums)
         return float(_total_of(sums)) / mantissa
 
