@@ -500,7 +500,8 @@ def _checksum(arrays: list[Any]) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         is_object = array.dtype == object
-        digest.update(repr(array.tolist()).encode() if is_object else np.ascontiguousarray(array))
+        content = repr(array.tolist()).encode() if is_object else np.ascontiguousarray(array).data
+        digest.update(content)
     return digest.hexdigest()[:16]
 
 

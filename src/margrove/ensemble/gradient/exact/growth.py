@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import kernel
-from margrove.ensemble.gradient.exact.nodes import FEW_ROWS, SPAN
+from margrove._runtime import kernel, region, share_tiles
+from margrove.ensemble.gradient.exact.nodes import FEW_ROWS, SPAN, TILE_ROWS
 from margrove.ensemble.gradient.exact.split_search import (
     consider_split,
     count,
@@ -19,22 +19,27 @@ from margrove.ensemble.gradient.exact.split_search import (
 from margrove.grove.table import BITS_OF_SUMS, bits_of, code_of
 
 __all__ = [
+    "find_limits",
     "finish",
     "grow_alone",
     "make_root",
     "search_span",
     "split_span",
+    "start_tree",
     "take_better",
     "walk_others",
 ]
 
+_ROWS_SHARED = 4 * TILE_ROWS  # of a node that several threads partition
+_LEFT, _TARGET, _WEIGHT, _PACKED, _HIGHEST, _LOWEST, _SCATTER = range(7)  # sums of a tile
 
-@kernel(bare=True)
-def make_root(gradient, samples, is_counted, scale, rules, chosen, words, tree):
-    """Write targets as integers, and the root with the chosen rows."""
+
+@region(bare=True)
+def make_root(tile, gradient, samples, is_counted, scale, rules, chosen, words, tree):
+    """Write the targets of a tile of the chosen rows as integers, and their sums."""
     is_weighted = len(words.weight) > 0
     target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
-    for p in range(len(chosen)):
+    for p in range(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, len(chosen))):
         row = np.uint64(chosen[p])
         tree.rows[p] = chosen[p]
         tree.node_of[row] = 0
@@ -55,25 +60,37 @@ def make_root(gradient, samples, is_counted, scale, rules, chosen, words, tree):
         target += integer
         weight += mass
         packed += word
+    sums = tree.sums[tile]
+    sums[_TARGET], sums[_WEIGHT], sums[_PACKED] = target, weight, packed
+
+
+@kernel(bare=True)
+def start_tree(n_chosen, rules, tree):
+    """Write the root, after `make_root`."""
+    target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
+    for tile in range(-(-n_chosen // TILE_ROWS)):
+        target += tree.sums[tile, _TARGET]
+        weight += tree.sums[tile, _WEIGHT]
+        packed += tree.sums[tile, _PACKED]
     state = tree.state[0]
     state.n_nodes, state.first, state.last = 1, 0, 1
     state.n_free = len(tree.free) - 1
     for slot in range(len(tree.free) - 1):
         tree.free[slot] = slot + 1
     root = np.int64(0)
-    write_node(rules, tree, root, root, root, len(chosen), target, weight, packed)
+    write_node(rules, tree, root, root, root, n_chosen, target, weight, packed)
     tree.nodes.slot[root] = 0
 
 
 @kernel(bare=True)
-def grow_alone(group, codes, words, rules, tree, space):
+def grow_alone(pool, group, codes, words, rules, tree, space):
     """Search and split span after span, as long as the nodes array is large enough."""
     state = tree.state[0]
     while state.first < state.last:
         if state.n_nodes + 2 * (state.last - state.first) > len(tree.nodes):
             return
         search_nodes(group, codes, words, rules, tree, space)
-        split_nodes(codes, words, rules, tree, space)
+        split_nodes(pool, 1, codes, words, rules, tree, space)
 
 
 @kernel(bare=True)
@@ -82,8 +99,8 @@ def search_span(group, codes, words, rules, tree, space):
 
 
 @kernel(bare=True)
-def split_span(codes, words, rules, tree, space):
-    split_nodes(codes, words, rules, tree, space)
+def split_span(pool, n_threads, codes, words, rules, tree, space):
+    split_nodes(pool, n_threads, codes, words, rules, tree, space)
 
 
 @kernel(inner=True)
@@ -141,15 +158,15 @@ def take_better(tree, other, space):
 
 
 @kernel(inner=True)
-def split_nodes(codes, words, rules, tree, space):
+def split_nodes(pool, n_threads, codes, words, rules, tree, space):
     """Split the nodes that were searched, if it is worth it."""
     state = tree.state[0]
     first, last = state.first, state.last
     for node in range(first, last):
         if tree.nodes.is_open[node]:
             best = space.best[node - first]
-            if best.feature >= 0 and is_worth_it(words, rules, tree, node, best):
-                split_node(codes, rules, tree, node, best)
+            if best.feature >= 0 and is_worth_it(pool, n_threads, words, rules, tree, node, best):
+                split_node(pool, n_threads, codes, rules, tree, node, best)
             else:
                 free_slot(tree, tree.nodes.slot[node])
     state.first = last
@@ -157,7 +174,7 @@ def split_nodes(codes, words, rules, tree, space):
 
 
 @kernel(inner=True)
-def is_worth_it(words, rules, tree, node, best):
+def is_worth_it(pool, n_threads, words, rules, tree, node, best):
     """Whether a split gains more than rounding errors; its gain is stored in the node."""
     record = tree.nodes[node]
     searched = searched_node(record, node)
@@ -172,42 +189,63 @@ def is_worth_it(words, rules, tree, node, best):
     if gain <= rounding or apart <= 2.0 * searched.slack:
         return False
     nothing = rules.nothing * (wa + wb)
-    return gain > nothing or scatter_of(words, rules, tree, node) > nothing
+    if gain > nothing:
+        return True
+    return scatter_of(pool, n_threads, words, rules, tree, node) > nothing
 
 
 @kernel(inner=True)
-def scatter_of(words, rules, tree, node):
+def scatter_of(pool, n_threads, words, rules, tree, node):
     """The sum of squares around the mean, summed as integers, so the order does not matter."""
-    mask, is_weighted = rules.mask, len(words.weight) > 0
     record = tree.nodes[node]
     mean = record.target / record.weight
     most = scatter_at_most(record.target, record.weight, record.packed, rules) / record.weight
     if most == 0.0:
         return 0.0
     factor = 2.0 ** float(BITS_OF_SUMS - bits_of(most))
+    start, end = record.start, record.end
+    n_tiles = -(-(end - start) // TILE_ROWS)
+    share_tiles(pool, n_tiles, n_threads, add_scatter,
+                (words, rules.mask, tree, start, end, mean, factor))  # fmt: skip
     total = np.int64(0)
-    for p in range(record.start, record.end):
+    for tile in range(n_tiles):
+        total += tree.sums[tile, _SCATTER]
+    return float(total) / factor
+
+
+@kernel(inner=True)
+def add_scatter(tile, words, mask, tree, start, end, mean, factor):
+    """Sum squares around the mean, as integers, over a tile of the rows start .. end - 1."""
+    is_weighted = len(words.weight) > 0
+    total = np.int64(0)
+    for p in range(start + tile * TILE_ROWS, min(start + (tile + 1) * TILE_ROWS, end)):
         row = np.uint64(tree.rows[p])
         at = np.uint64(2) * row
         packed = words.pairs[at + np.uint64(1)]
         weight = float(words.weight[row] if is_weighted else packed & mask)
         apart = float(words.pairs[at]) - weight * mean
         total += np.int64(np.rint(apart * apart / weight * factor))
-    return float(total) / factor
+    tree.sums[tile, _SCATTER] = total
 
 
 @kernel(inner=True)
-def split_node(codes, rules, tree, node, best):
+def split_node(pool, n_threads, codes, rules, tree, node, best):
     """Partition the rows of a node and write its children."""
     nodes, record, state = tree.nodes, tree.nodes[node], tree.state[0]
     feature, left = best.feature, state.n_nodes
     place = codes.place[feature]
     if codes.width[feature] == 0:
-        middle, code, next_code = partition(codes.narrow[place], best, tree, node, left)
+        middle, code, next_code = partition(
+            pool, n_threads, codes.narrow[place], best, tree, node, left
+        )
     elif codes.width[feature] == 1:
-        middle, code, next_code = partition(codes.medium[place], best, tree, node, left)
+        middle, code, next_code = partition(
+            pool, n_threads, codes.medium[place], best, tree, node, left
+        )
     else:
-        middle, code, next_code = partition(codes.wide[place], best, tree, node, left)
+        middle, code, next_code = partition(
+            pool, n_threads, codes.wide[place], best, tree, node, left
+        )
     record.left, record.feature, record.code, record.next_code = left, feature, code, next_code
     state.n_nodes += 2
     target = best.left_target + searched_node(record, node).centre * best.left_weight
@@ -258,9 +296,11 @@ def free_slot(tree, slot):
 
 
 @kernel(inner=True)
-def partition(column, best, tree, node, left):
+def partition(pool, n_threads, column, best, tree, node, left):
     """Move rows that go left to the front; returns where the others begin, and the codes next to
     the split."""
+    if n_threads > 1 and n_rows(tree.nodes[node]) >= _ROWS_SHARED:
+        return partition_in_tiles(pool, n_threads, column, best, tree, node, left)
     rows, spare, one = tree.rows, tree.spare, np.uint64(1)
     start, end, limit = tree.nodes.start[node], tree.nodes.end[node], best.code
     at_left, at_right = np.uint64(start), np.uint64(0)
@@ -285,8 +325,70 @@ def partition(column, best, tree, node, left):
     return middle, code, next_code
 
 
+@kernel(inner=True)
+def partition_in_tiles(pool, n_threads, column, best, tree, node, left):
+    """The same, by several threads."""
+    start, end, limit = tree.nodes.start[node], tree.nodes.end[node], best.code
+    n_tiles = -(-(end - start) // TILE_ROWS)
+    share_tiles(pool, n_tiles, n_threads, count_left, (column, tree, start, end, limit))
+    middle = start
+    for tile in range(n_tiles):
+        middle += tree.sums[tile, _LEFT]
+    to_left, to_right = start, middle
+    for tile in range(n_tiles):
+        sums = tree.sums[tile]
+        size = min(TILE_ROWS, end - start - tile * TILE_ROWS)
+        n_left = sums[_LEFT]
+        sums[_LEFT], sums[_TARGET] = to_left, to_right
+        to_left += n_left
+        to_right += size - n_left
+    share_tiles(pool, n_tiles, n_threads, move_rows, (column, tree, start, end, limit, left))
+    share_tiles(pool, n_tiles, n_threads, copy_back, (tree, start, end))
+    if best.next_code >= 0:
+        return middle, limit, best.next_code
+    code, next_code = np.int64(-1), np.int64(1) << 32
+    for tile in range(n_tiles):
+        code = max(code, tree.sums[tile, _HIGHEST])
+        next_code = min(next_code, tree.sums[tile, _LOWEST])
+    return middle, code, next_code
+
+
+@kernel(inner=True)
+def count_left(tile, column, tree, start, end, limit):
+    """Count the rows of a tile that go left."""
+    n_left = np.int64(0)
+    for p in range(start + tile * TILE_ROWS, min(start + (tile + 1) * TILE_ROWS, end)):
+        n_left += np.int64(np.int64(column[np.uint64(tree.rows[p])]) <= limit)
+    tree.sums[tile, _LEFT] = n_left
+
+
+@kernel(inner=True)
+def move_rows(tile, column, tree, start, end, limit, left):
+    """Write the rows of a tile to their new places in the spare array."""
+    sums, one = tree.sums[tile], np.uint64(1)
+    at_left, at_right = np.uint64(sums[_LEFT]), np.uint64(sums[_TARGET])
+    highest, lowest = np.int64(-1), np.int64(1) << 32
+    for p in range(start + tile * TILE_ROWS, min(start + (tile + 1) * TILE_ROWS, end)):
+        row = tree.rows[p]
+        code = np.int64(column[np.uint64(row)])
+        is_right = np.uint64(code > limit)
+        tree.spare[at_right if is_right else at_left] = row
+        at_left += one - is_right
+        at_right += is_right
+        tree.node_of[np.uint64(row)] = left + np.int64(is_right)
+        highest = max(highest, code if code <= limit else np.int64(-1))
+        lowest = min(lowest, code if code > limit else np.int64(1) << 32)
+    sums[_HIGHEST], sums[_LOWEST] = highest, lowest
+
+
+@kernel(inner=True)
+def copy_back(tile, tree, start, end):
+    for p in range(start + tile * TILE_ROWS, min(start + (tile + 1) * TILE_ROWS, end)):
+        tree.rows[p] = tree.spare[p]
+
+
 @kernel(bare=True)
-def finish(cuts, words, rules, tree, threshold, error):
+def finish(pool, n_threads, cuts, words, rules, tree, threshold, error):
     """Write thresholds, and sums of squares around the means."""
     nodes = tree.nodes
     for node in range(tree.state[0].n_nodes - 1, -1, -1):
@@ -294,7 +396,7 @@ def finish(cuts, words, rules, tree, threshold, error):
         if left < 0:
             nodes.gain[node] = 0.0
             threshold[node] = np.nan
-            error[node] = scatter_of(words, rules, tree, node)
+            error[node] = scatter_of(pool, n_threads, words, rules, tree, node)
             continue
         first = cuts.first[nodes.feature[node]]
         below = cuts.lows[first + nodes.code[node]]
@@ -305,9 +407,8 @@ def finish(cuts, words, rules, tree, threshold, error):
 
 
 @kernel(bare=True)
-def walk_others(codes, cuts, tree, threshold, limit):
-    """Find the leaves of rows that the tree was not grown on; limit: the highest code that goes
-    left in each node."""
+def find_limits(cuts, tree, threshold, limit):
+    """Write the highest code that goes left in each node."""
     nodes = tree.nodes
     for node in range(tree.state[0].n_nodes):
         if nodes.left[node] >= 0:
@@ -320,7 +421,13 @@ def walk_others(codes, cuts, tree, threshold, limit):
                 else:
                     high = middle
             limit[node] = low
-    for i in range(len(tree.node_of)):
+
+
+@region(bare=True)
+def walk_others(tile, codes, tree, limit):
+    """Find the leaves of rows that the tree was not grown on."""
+    nodes = tree.nodes
+    for i in range(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, len(tree.node_of))):
         if tree.node_of[i] < 0:
             node = np.int64(0)
             while nodes.left[node] >= 0:

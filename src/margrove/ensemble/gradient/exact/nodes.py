@@ -14,6 +14,7 @@ __all__ = [
     "SPAN",
     "SPLIT",
     "STATE",
+    "TILE_ROWS",
     "ExactTree",
     "LeftSums",
     "Rules",
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 FEW_ROWS = 32  # nodes with at most this number of rows are sorted instead of counted
+TILE_ROWS = 1 << 14
 SPAN = 512  # number of nodes that are searched together
 
 NODE = record_type(
@@ -123,6 +125,7 @@ class ExactTree(NamedTuple):
     node_of      int32 (n,)  the node of each row; -1 if the tree is not grown on it
     free         int64  free slots
     state        STATE (1,)
+    sums         int64 (tiles, 8)  sums of tiles of rows
     """
 
     nodes: np.recarray
@@ -131,6 +134,7 @@ class ExactTree(NamedTuple):
     node_of: np.ndarray
     free: np.ndarray
     state: np.recarray
+    sums: np.ndarray
 
 
 class Workspace(NamedTuple):

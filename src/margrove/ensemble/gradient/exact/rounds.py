@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import MisfitError, kernel, numbers_of, one_of, require_memory, run_tiles
+from margrove._runtime import MisfitError, numbers_of, one_of, region, require_memory, run_tiles
 from margrove.ensemble.gradient.early_stopping import Monitor
 from margrove.ensemble.gradient.hist import LARGEST_VALUE
 from margrove.ensemble.gradient.losses import GradientLoss
@@ -26,6 +26,7 @@ __all__ = ["ExactRounds", "Grower", "RefittedTree"]
 _LEAST_HESSIAN = 1e-150
 _BITS_OF_SUMS = 61
 _ROWS_OF_A_TILE = 1 << 15
+_MANY_ROWS = 1 << 17  # of which all threads grow one tree after the other
 
 
 class GrownStructure(Protocol):
@@ -146,10 +147,11 @@ class ExactRounds:
         def grow(score: int) -> None:
             tree = self._grower(self._gradient[score], drawn, number * k + score)
             values = self._values(tree, loss, score, drawn)
-            raw[score] += values[tree.leaf_of_rows]
+            _add_values(-(-n // _ROWS_OF_A_TILE), self._n_threads, tree.leaf_of_rows, values,
+                        raw[score])  # fmt: skip
             grown[score] = tree.packed(values)
 
-        run_tiles(grow, k, self._n_threads)
+        run_tiles(grow, k, 1 if k < self._n_threads and n >= _MANY_ROWS else self._n_threads)
         self.raw = raw
         self.losses.append(self._loss_of(loss, drawn))
         if others is not None and before is not None:
@@ -192,9 +194,10 @@ class ExactRounds:
 
     def _loss_of(self, loss: GradientLoss, rows: np.ndarray | None) -> float:
         if rows is None:
-            return loss.value(self._rows.y, self.raw, self._weight)
+            return loss.value(self._rows.y, self.raw, self._weight, n_threads=self._n_threads)
         weight = None if self._weight is None else self._weight[rows]
-        return loss.value(self._rows.y[rows], np.ascontiguousarray(self.raw[:, rows]), weight)
+        raw = np.ascontiguousarray(self.raw[:, rows])
+        return loss.value(self._rows.y[rows], raw, weight, n_threads=self._n_threads)
 
     def _values(
         self, tree: GrownStructure, loss: GradientLoss, score: int, drawn: np.ndarray | None
@@ -232,10 +235,12 @@ class ExactRounds:
             [_power_for(derivative, weight, _BITS_OF_SUMS - samples.bit_length())
              for derivative in (gradient, hessian)]
         )  # fmt: skip
-        sums = np.zeros((tree.n_nodes, 2), np.int64)
-        _add_up(tree.leaf_of_rows, rows, gradient, hessian, read_only(weight), read_only(copies),
-                scales, sums)  # fmt: skip
-        g, h = (sums / scales).T
+        size = max(_ROWS_OF_A_TILE, 8 * tree.n_nodes)
+        n_tiles = -(-len(rows) // size)
+        sums = np.zeros((n_tiles, tree.n_nodes, 2), np.int64)
+        _add_up(n_tiles, self._n_threads, size, tree.leaf_of_rows, rows, gradient, hessian,
+                read_only(weight), read_only(copies), scales, sums)  # fmt: skip
+        g, h = (sums.sum(axis=0) / scales).T
         steps: np.ndarray = np.where(h > _LEAST_HESSIAN, -g / np.maximum(h, _LEAST_HESSIAN), 0.0)
         return steps
 
@@ -249,13 +254,21 @@ def _power_for(values: np.ndarray, weight: np.ndarray, bits: int) -> float:
     return float(2.0 ** min(bits - int(np.frexp(largest)[1]), 1000))
 
 
-@kernel
-def _add_up(leaf_of_rows, rows, gradient, hessian, weight, copies, scales, sums):
+@region(bare=True)
+def _add_values(tile, leaf_of_rows, values, raw):
+    """Add the values of the leaves to the scores of a tile of rows."""
+    begin = tile * _ROWS_OF_A_TILE
+    for i in range(begin, min(begin + _ROWS_OF_A_TILE, len(raw))):
+        raw[i] += values[leaf_of_rows[i]]
+
+
+@region(bare=True)
+def _add_up(tile, size, leaf_of_rows, rows, gradient, hessian, weight, copies, scales, sums):
     """Sum gradients and hessians of each leaf as integers, so the order does not matter."""
-    for p in range(len(rows)):
+    for p in range(tile * size, min((tile + 1) * size, len(rows))):
         row = rows[p]
         row_weight = weight[row] if len(weight) else 1.0
         times = copies[row] if len(copies) else np.int64(1)
         leaf = leaf_of_rows[row]
-        sums[leaf, 0] += times * np.int64(np.rint(gradient[row] * row_weight * scales[0]))
-        sums[leaf, 1] += times * np.int64(np.rint(hessian[row] * row_weight * scales[1]))
+        sums[tile, leaf, 0] += times * np.int64(np.rint(gradient[row] * row_weight * scales[0]))
+        sums[tile, leaf, 1] += times * np.int64(np.rint(hessian[row] * row_weight * scales[1]))

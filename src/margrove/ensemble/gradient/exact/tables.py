@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ __all__ = ["ENTRIES_AT_ONCE", "FeatureGroup", "read_groups"]
 _BINS_OF_ROOT = 2.5  # a feature of many codes has this times the root of the rows as bins
 _FEWEST_BINS = 128
 _RARE = 0.5  # the most frequent code is omitted if at most this share of rows has others
-_ENTRIES_OF_A_CORE = 1 << 20  # with more entries, several threads share a tree
+_ENTRIES_OF_A_CORE = 1 << 18  # with more entries, several threads share a tree
 ENTRIES_AT_ONCE = 1 << 22  # that are counted between two checks for an interrupt
 
 
@@ -50,7 +50,14 @@ def read_groups(data: BinnedDataset, n_threads: int) -> list[FeatureGroup]:
     """The features with at least two codes, in groups of about equal cost."""
     n = data.n_rows
     features = np.flatnonzero(data.n_codes > 1)
-    sizes = [np.bincount(data.column(int(j)), minlength=data.n_codes[j]) for j in features]
+    sizes: list[Any] = [None] * len(features)
+
+    def count(k: int) -> None:
+        j = int(features[k])
+        sizes[k] = np.zeros(data.n_codes[j], np.int64)
+        _count_codes(data.column(j), sizes[k])
+
+    run_tiles(count, len(features), n_threads)
     rest = np.array([n - size.max() for size in sizes], np.int64)
     is_rare = rest <= _RARE * n
     cost = np.where(is_rare, rest, n)
@@ -127,6 +134,12 @@ def _bins_of(sizes: np.ndarray, most: int) -> np.ndarray:
             low = middle + 1
     _fill_bins(sizes, low, bins)
     return bins
+
+
+@kernel(bare=True)
+def _count_codes(column, counts):
+    for i in range(len(column)):
+        counts[np.uint64(column[i])] += 1
 
 
 @kernel

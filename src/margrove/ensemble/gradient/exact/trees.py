@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import fields_of, records, run_tiles, words_of
+from margrove._runtime import fields_of, pool_words, records, run_tiles, words_of
 from margrove.ensemble.gradient.exact.growth import (
+    find_limits,
     finish,
     grow_alone,
     make_root,
     search_span,
     split_span,
+    start_tree,
     take_better,
     walk_others,
 )
@@ -28,6 +30,7 @@ from margrove.ensemble.gradient.exact.nodes import (
     SPAN,
     SPLIT,
     STATE,
+    TILE_ROWS,
     ExactTree,
     Rules,
     Scale,
@@ -207,8 +210,10 @@ class ExactTrees:
         words, tree = Words(buffers.pairs, weights.units), buffers.tree
         if not has_all_rows:
             tree.node_of.fill(-1)
-        make_root(gradient, empty if samples is None else samples, weights.is_counted, scale,
-                  rules, chosen, words, tree)  # fmt: skip
+        make_root(-(-len(chosen) // TILE_ROWS), self._n_threads, gradient,
+                  empty if samples is None else samples, weights.is_counted, scale, rules, chosen,
+                  words, tree)  # fmt: skip
+        start_tree(len(chosen), rules, tree)
         self._split_all(buffers, words, rules)
         return self._finished(buffers, words, rules, exponent, weights.unit)
 
@@ -238,12 +243,12 @@ class ExactTrees:
         return exponent, Scale(factor, rest, 1.0 / span, square), rules
 
     def _split_all(self, buffers: _TreeBuffers, words: Words, rules: Rules) -> None:
-        groups, codes = self._groups, self._codes
+        groups, codes, pool = self._groups, self._codes, pool_words(self._n_threads)
         spaces = buffers.spaces_for(len(words.weight) > 0)
         while buffers.is_growing:
             tree = buffers.tree_with_capacity()
             if self._is_small:
-                grow_alone(groups[0], codes, words, rules, tree, spaces[0])
+                grow_alone(pool, groups[0], codes, words, rules, tree, spaces[0])
                 continue
 
             def search(k: int, tree: ExactTree = tree) -> None:
@@ -252,7 +257,7 @@ class ExactTrees:
             run_tiles(search, len(groups), self._n_threads)
             for other in spaces[1:]:
                 take_better(tree, other, spaces[0])
-            split_span(codes, words, rules, tree, spaces[0])
+            split_span(pool, self._n_threads, codes, words, rules, tree, spaces[0])
 
     def _finished(
         self, buffers: _TreeBuffers, words: Words, rules: Rules, exponent: int, unit: float
@@ -260,10 +265,14 @@ class ExactTrees:
         tree = buffers.tree
         n = int(buffers.state["n_nodes"])
         threshold, error = np.empty(n), np.empty(n)
-        finish(self._cuts, words, rules, tree, threshold, error)
+        finish(pool_words(self._n_threads), self._n_threads, self._cuts, words, rules, tree,
+               threshold, error)  # fmt: skip
         nodes = fields_of(tree.nodes)[:n]
         if nodes["end"][0] < self._n_rows:
-            walk_others(self._codes, self._cuts, tree, threshold, np.empty(n, np.int64))
+            limit = np.empty(n, np.int64)
+            find_limits(self._cuts, tree, threshold, limit)
+            n_tiles = -(-self._n_rows // TILE_ROWS)
+            walk_others(n_tiles, self._n_threads, self._codes, tree, limit)
         weight = nodes["weight"].astype(np.float64)
         return GrownTree(
             tree.node_of.copy(),
@@ -310,6 +319,7 @@ class _TreeBuffers:
             node_of=np.empty(n_rows, np.int32),
             free=np.empty(n_slots, np.int64),
             state=records(1, STATE),
+            sums=np.empty((-(-n_rows // TILE_ROWS), 8), np.int64),
         )
 
     @property
