@@ -50,7 +50,7 @@ def test_squares_follow_the_flags_of_their_rows(kind, n, d, n_threads) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse"])
-@pytest.mark.parametrize(("n", "d"), [(40, 3), (30_000, 7)])
+@pytest.mark.parametrize(("n", "d"), [(40, 3), (60_000, 7)])
 def test_sums_are_products_of_matrices(kind, n, d) -> None:
     rng = np.random.default_rng(2)
     X, rows = _table(kind, n, d), rng.permutation(n)[: n // 2]
