@@ -17,6 +17,7 @@ from margrove.exceptions import DataWarning, InvalidDataError
 __all__ = ["Labels", "check_labels", "check_targets"]
 
 _LONG_LABEL = 1024
+_MANY_LABELS, _NEAR, _LARGE = 10_000, 4096, 2**62
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,28 @@ def check_labels(y: Any, n_rows: int) -> Labels:
         check_classification_targets(array)
         array = column_or_1d(array, warn=True)
     _require_length(array, n_rows, "y")
-    classes, codes = np.unique(array, return_inverse=True)
+    classes, codes = _distinct(array) if is_plain else np.unique(array, return_inverse=True)
     if is_plain and 2 * len(classes) > len(array):  # few distinct integers are always valid
         check_classification_targets(array)
     if classes.dtype == object:
         classes = _readable_classes(classes)
     _warn_of_lookalikes(classes)
     return Labels(codes.astype(np.int64, copy=False), classes)
+
+
+def _distinct(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same as `numpy.unique`, without sorting if there are many integers near each other."""
+    if len(array) >= _MANY_LABELS and array.dtype.kind in "iu":
+        least, most = int(array.min()), int(array.max())
+        if most - least < _NEAR and least > -_LARGE and most < _LARGE:
+            shifted = array.astype(np.int64, copy=False) - least
+            is_there = np.zeros(most - least + 1, np.bool_)
+            is_there[shifted] = True
+            present = np.flatnonzero(is_there)
+            code_of = np.cumsum(is_there) - 1
+            return (present + least).astype(array.dtype), code_of[shifted]
+    classes, codes = np.unique(array, return_inverse=True)
+    return classes, codes
 
 
 def _label_array(y: Any) -> np.ndarray:

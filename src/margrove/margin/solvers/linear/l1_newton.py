@@ -25,6 +25,7 @@ from margrove.margin.solvers.linear.normal_equations import NormalEquations
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.linear.row_groups import reading_order
 from margrove.margin.solvers.linear.smoothed_losses import smoothed_rows, total_loss
+from margrove.margin.solvers.linear.squares import BorderedSquares
 
 __all__ = [
     "L1_NEWTON",
@@ -82,6 +83,7 @@ class L1NewtonProcess:
             problem.X, problem.n_features, problem.rows[order], n_threads=n_threads
         )
         self._loss = problem.loss.in_order(order)
+        self._curvature = BorderedSquares(self._sums.groups, 1.0 / self._loss.damping, 1)
         self._order = order
         self._has_bias = bool(np.isfinite(problem.bias_price))
         # The penalty of each weight, the intercept's last.
@@ -164,7 +166,7 @@ class L1NewtonProcess:
     def _direction(self) -> tuple[np.ndarray, float]:
         """The step that minimises the model plus the penalty, and the expected change of F."""
         d = self._problem.n_features
-        system = self._sums.bordered_curvature(self._curved)
+        system = self._squares()
         if not self._has_bias:
             system[d], system[:, d] = 0.0, 0.0
         diagonal = np.diagonal(system)
@@ -184,6 +186,14 @@ class L1NewtonProcess:
             self._penalty @ (np.abs(new) - np.abs(self._w))
         )
         return step, expected
+
+    def _squares(self) -> np.ndarray:
+        """X'DX with a last column of ones: it changes by rows that gain or lose curvature."""
+        sums = self._curvature
+        old, new = sums.flags[sums.known[0], 0], sums.flags[1 - sums.known[0], 0]
+        new[:] = self._curved != 0.0
+        counts = np.array([np.count_nonzero(new)]), np.array([np.count_nonzero(new != old)])
+        return sums.update(np.zeros(1, np.int64), *counts, np.zeros(1))[0]
 
     def _polished(self, system: np.ndarray, new: np.ndarray) -> np.ndarray:
         """The exact minimum over the nonzero weights, if it does not change their signs.

@@ -219,10 +219,15 @@ def _add_product(X, chosen, signs, count, A, B, product, top, low, total):
     """Add A'B to a part of total: rows of X, and the same rows times signs."""
     left, right = A[:count], B[:count]
     load_rows(X, chosen, 0, top, left)
-    load_rows(X, chosen, 0, low, right)
-    for i in range(count):
-        for j in range(right.shape[1]):
-            right[i, j] *= signs[i]
+    if low == top:
+        for i in range(count):
+            for j in range(right.shape[1]):
+                right[i, j] = left[i, j] * signs[i]
+    else:
+        load_rows(X, chosen, 0, low, right)
+        for i in range(count):
+            for j in range(right.shape[1]):
+                right[i, j] *= signs[i]
     np.dot(left.T, right, product)
     for j in range(product.shape[0]):
         for k in range(product.shape[1]):

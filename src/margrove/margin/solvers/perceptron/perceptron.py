@@ -35,6 +35,7 @@ from margrove._runtime import row_products, run_tiles, step_capacity
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.perceptron.epochs import EarlyStopping, Visits, shuffle
 from margrove.margin.solvers.perceptron.perceptron_steps import (
+    ROWS_PER_GATHER,
     BlockArrays,
     StepRule,
     StepTrace,
@@ -51,7 +52,6 @@ __all__ = [
 
 _CLASSES_PER_STEP = 4  # sparse blocks have a multiple of this: half a cache line of weights
 _BUFFER_CELLS = 2**20
-_ROWS_PER_GATHER = 256
 
 
 @dataclass(frozen=True)
@@ -292,11 +292,8 @@ class PerceptronProcess:
             return
         rows = self._visits.rows[self._cursor : until]
 
-        def gather(tile: int) -> None:
-            chosen = slice(tile * _ROWS_PER_GATHER, (tile + 1) * _ROWS_PER_GATHER)
-            gather_rows(self._view, rows[chosen], self._buffer[chosen])
-
-        run_tiles(gather, -(-len(rows) // _ROWS_PER_GATHER), self._n_threads)
+        n_tiles = -(-len(rows) // ROWS_PER_GATHER)
+        gather_rows(n_tiles, self._n_threads, self._view, rows, self._buffer)
 
     def _learn(self, until: int) -> int:
         reached = np.full(len(self._blocks), until)

@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.margin.solvers.perceptron.separation import scores_csr, scores_dense
 
-__all__ = ["BlockArrays", "StepRule", "StepTrace", "gather_rows", "visit_rows"]
+__all__ = ["ROWS_PER_GATHER", "BlockArrays", "StepRule", "StepTrace", "gather_rows", "visit_rows"]
+
+ROWS_PER_GATHER = 256  # of a tile
 
 
 class BlockArrays(NamedTuple):
@@ -58,10 +60,10 @@ class StepTrace(NamedTuple):
     used: np.ndarray
 
 
-@kernel
-def gather_rows(X, rows, out):
-    """out[c] = row rows[c] of a dense X, in float64."""
-    for c in range(len(rows)):
+@region(bare=True)
+def gather_rows(tile, X, rows, out):
+    """out[c] = row rows[c] of a dense X, in float64, for the rows of a tile."""
+    for c in range(tile * ROWS_PER_GATHER, min((tile + 1) * ROWS_PER_GATHER, len(rows))):
         i = rows[c]
         for j in range(out.shape[1]):
             out[c, j] = X.dense[i, j]

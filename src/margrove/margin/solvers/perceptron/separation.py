@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import kernel_rows
-from margrove._runtime import kernel, run_tiles
+from margrove._runtime import kernel, region
 from margrove.exceptions import NumericalOverflowError
 
 __all__ = ["Separation", "measure_separation", "scores_csr", "scores_dense"]
@@ -46,12 +46,7 @@ def measure_separation(
     first_class = 1 if len(coef) == 1 else 0
     smallest = np.full((n_tiles, len(coef)), np.inf)
 
-    def measure(tile: int) -> None:
-        start = tile * _ROWS_PER_TILE
-        end = min(start + _ROWS_PER_TILE, X.shape[0])
-        _measure_rows(view, codes, weight, start, end, first_class, W, intercept, smallest[tile])
-
-    run_tiles(measure, n_tiles, n_threads)
+    _measure_tile(n_tiles, n_threads, view, codes, weight, first_class, W, intercept, smallest)
     with np.errstate(over="ignore"):
         squared_norm = np.einsum("kj,kj->k", coef, coef)
     squared_radius = float(squared_norms[weight > 0].max())
@@ -90,11 +85,11 @@ def scores_csr(data, indices, first, last, W, f):
             f[k] += x * W[j, k]
 
 
-@kernel
-def _measure_rows(X, codes, weight, start, end, first_class, W, intercept, smallest):
-    """smallest[k] = min y_k f_k over the rows start .. end of nonzero weight."""
-    f = np.empty(len(intercept))
-    for i in range(start, end):
+@region
+def _measure_tile(tile, X, codes, weight, first_class, W, intercept, smallest_of):
+    """smallest_of[tile, k] = min y_k f_k over the rows of a tile of nonzero weight."""
+    f, smallest = np.empty(len(intercept)), smallest_of[tile]
+    for i in range(tile * _ROWS_PER_TILE, min((tile + 1) * _ROWS_PER_TILE, len(weight))):
         if weight[i] == 0.0:
             continue
         if X.is_dense:
