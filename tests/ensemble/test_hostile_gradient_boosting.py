@@ -49,7 +49,13 @@ from margrove.ensemble.gradient.exact import rounds as exact_rounds
 from margrove.ensemble.gradient.exact import trees as exact_gradient_trees
 from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
 from margrove.ensemble.gradient.hist import rounds as gradient_rounds
-from margrove.ensemble.gradient.losses import GRADIENT_LOSSES, Huber, Quantile, Tweedie
+from margrove.ensemble.gradient.losses import (
+    GRADIENT_LOSSES,
+    Huber,
+    Quantile,
+    Tweedie,
+    gradient_loss,
+)
 from margrove.exceptions import (
     ConvergenceWarning,
     DataWarning,
@@ -1803,7 +1809,7 @@ def test_an_interrupt_leaves_the_old_model(cls) -> None:
 @each(EVERY)
 def test_an_interrupt_is_heard_among_many_rows(cls) -> None:
     """Rows are processed in pieces of a fixed size, and an interrupt is seen between two pieces."""
-    steps = (gradient_rounds, gradient_cells) if cls in HIST else (exact_rounds,)
+    steps = (gradient_loss, gradient_cells) if cls in HIST else (exact_rounds,)
     files = [own.__file__ for own in (data_rows, *steps)]
     data = np.random.default_rng(0).standard_normal((1 << 19, 3))
     y = data[:, 0] if cls in OF_NUMBERS else 1 * (data[:, 0] > 0.0)

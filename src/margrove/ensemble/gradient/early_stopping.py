@@ -139,7 +139,8 @@ class Monitor:
         """Add the values of the trees of a round to the scores of the validation rows."""
         if trees and is_flat(X):
             n_threads = self._n_threads if X.size >= _CELLS_FOR_THREADS else 1
-            add_round(trees, X, self._kind.n_categories, self._raw, n_threads=n_threads)
+            n_categories = self._kind.n_categories[: X.shape[1]]
+            add_round(trees, X, n_categories, self._raw, n_threads=n_threads)
             return
         for score, tree in enumerate(trees):
             add_trees([tree], X, self._kind, self._raw[score])

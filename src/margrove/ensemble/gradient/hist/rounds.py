@@ -115,6 +115,7 @@ class GradientRounds:
 
     unit = "round"
     limit = "max_iter"
+    _n_threads = 1
 
     def __init__(
         self,

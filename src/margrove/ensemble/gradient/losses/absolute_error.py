@@ -68,14 +68,16 @@ def _derivatives(y, raw, gradient, hessian, start, end):
 
 
 @region
-def _derive(share, step, y, raw, weight, gradient, hessian, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _derive(share, first, step, y, raw, weight, gradient, hessian, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _derivatives(y, raw, gradient, hessian, start, end)
     _losses(y, raw, start, end, losses[start:end])
     times_weights(weight[start:end], gradient, hessian, start, end)
 
 
 @region
-def _lose(share, step, y, raw, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _lose(share, first, step, y, raw, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _losses(y, raw, start, end, losses[start:end])

@@ -34,6 +34,7 @@ LARGEST_EXPONENT = 695.0  # its exponential is just below LARGEST
 
 ROWS_OF_A_SUM = 1 << 15
 _SCORES_OF_A_SHARE = 8192  # of a thread: there are enough shares for many threads
+_ROWS_AT_ONCE = 1 << 16  # of a thread, between two checks for an interrupt
 _SCORES_OF_A_TILE = 16384  # they stay in the cache from one pass to the next
 _ROWS_OF_A_TILE = 64  # at least
 _LANES = 64  # parallel sums, for vector registers
@@ -194,10 +195,8 @@ class GradientLoss(ABC):
         The buffer `losses`, float64 (n,), gets the losses of the rows.
         """
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
-        step = self._rows_of_a_share
-        self.write_shares(
-            -(-len(y) // step), n_threads, step, y, raw, weight, gradient, hessian, losses
-        )
+        for shares in self._batches(len(y), n_threads):
+            self.write_shares(*shares, y, raw, weight, gradient, hessian, losses)
         sums = np.empty(-(-len(y) // ROWS_OF_A_SUM))
         _add_up_shares(len(sums), n_threads, self._rows_of_a_tile, weight, losses, sums)
         return [float(total) for total in sums]
@@ -212,14 +211,16 @@ class GradientLoss(ABC):
         # Divided by a power of two before summing: the mean may be finite although the sum is not.
         mantissa, exponent = math.frexp(total)
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
-        losses, step = np.empty(len(y)), self._rows_of_a_share
-        self.write_shares_of_losses(-(-len(y) // step), n_threads, step, y, raw, losses)
+        losses = np.empty(len(y))
+        for shares in self._batches(len(y), n_threads):
+            self.write_shares_of_losses(*shares, y, raw, losses)
         return float(_sum_of(losses, weight, 0.5**exponent, self._rows_of_a_tile)) / mantissa
 
     def write_shares(
         self,
         n_shares: int,
         n_threads: int,
+        first: int,
         step: int,
         y: np.ndarray,
         raw: np.ndarray,
@@ -228,13 +229,14 @@ class GradientLoss(ABC):
         hessian: np.ndarray,
         losses: np.ndarray,
     ) -> None:
-        """Write derivatives, times weights, and losses of all rows, `step` rows at a time.
+        """Write derivatives, times weights, and losses of some rows, `step` rows at a time.
 
         Losses override it by a region. `weight` may be empty.
         """
 
         def write(share: int) -> None:
-            start, end = share * step, min((share + 1) * step, len(y))
+            start = first + share * step
+            end = min(start + step, len(y))
             row_losses = losses[start:end]
             self.write_derivatives_and_losses(y, raw, gradient, hessian, start, end, row_losses)
             times_weights(weight[start:end], gradient, hessian, start, end)
@@ -245,22 +247,28 @@ class GradientLoss(ABC):
         self,
         n_shares: int,
         n_threads: int,
+        first: int,
         step: int,
         y: np.ndarray,
         raw: np.ndarray,
         losses: np.ndarray,
     ) -> None:
-        """Write the losses of all rows, likewise."""
+        """Write the losses of some rows, likewise."""
 
         def write(share: int) -> None:
-            start, end = share * step, min((share + 1) * step, len(y))
+            start = first + share * step
+            end = min(start + step, len(y))
             self.write_losses(y, raw, start, end, losses[start:end])
 
         run_tiles(write, n_shares, n_threads)
 
-    @property
-    def _rows_of_a_share(self) -> int:
-        return max(_SCORES_OF_A_SHARE // self.n_scores, _ROWS_OF_A_TILE)
+    def _batches(self, n_rows: int, n_threads: int) -> Iterator[tuple[int, int, int, int]]:
+        """(number of shares, number of threads, first row, rows of a share) of one region each, so
+        that an interrupt is seen between two regions."""
+        step = max(_SCORES_OF_A_SHARE // self.n_scores, _ROWS_OF_A_TILE)
+        n_shares = max(1, _ROWS_AT_ONCE * n_threads // step)
+        for first in range(0, n_rows, n_shares * step):
+            yield min(n_shares, -(-(n_rows - first) // step)), n_threads, first, step
 
     @property
     def _rows_of_a_tile(self) -> int:

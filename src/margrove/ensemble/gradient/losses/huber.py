@@ -86,14 +86,16 @@ def _derivatives(y, raw, delta, gradient, hessian, start, end):
 
 
 @region
-def _derive(share, delta, step, y, raw, weight, gradient, hessian, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _derive(share, delta, first, step, y, raw, weight, gradient, hessian, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _derivatives(y, raw, delta, gradient, hessian, start, end)
     _losses(y, raw, delta, start, end, losses[start:end])
     times_weights(weight[start:end], gradient, hessian, start, end)
 
 
 @region
-def _lose(share, delta, step, y, raw, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _lose(share, delta, first, step, y, raw, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _losses(y, raw, delta, start, end, losses[start:end])

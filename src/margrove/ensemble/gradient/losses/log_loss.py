@@ -201,23 +201,26 @@ def _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals):
 
 
 @region
-def _derive(share, step, y, raw, weight, gradient, hessian, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _derive(share, first, step, y, raw, weight, gradient, hessian, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _derivatives(y, raw, gradient, hessian, start, end, losses[start:end])
     _odds_to_losses(y, raw, start, end, losses[start:end])
     times_weights(weight[start:end], gradient, hessian, start, end)
 
 
 @region
-def _lose(share, step, y, raw, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _lose(share, first, step, y, raw, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _odds(raw, start, end, losses[start:end])
     _odds_to_losses(y, raw, start, end, losses[start:end])
 
 
 @region
-def _derive_classes(share, step, y, raw, weight, gradient, hessian, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _derive_classes(share, first, step, y, raw, weight, gradient, hessian, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     largest = np.empty(end - start)
     _class_derivatives(y, raw, gradient, hessian, start, end, largest, losses[start:end])
     _totals_to_losses(y, raw, start, largest, losses[start:end])
@@ -225,8 +228,9 @@ def _derive_classes(share, step, y, raw, weight, gradient, hessian, losses):
 
 
 @region
-def _lose_classes(share, step, y, raw, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _lose_classes(share, first, step, y, raw, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     largest = np.empty(end - start)
     _totals(raw, start, end, largest, losses[start:end])
     _totals_to_losses(y, raw, start, largest, losses[start:end])

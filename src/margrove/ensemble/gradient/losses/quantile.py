@@ -79,14 +79,16 @@ def _derivatives(y, raw, quantile, gradient, hessian, start, end):
 
 
 @region
-def _derive(share, quantile, step, y, raw, weight, gradient, hessian, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _derive(share, quantile, first, step, y, raw, weight, gradient, hessian, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _derivatives(y, raw, quantile, gradient, hessian, start, end)
     _losses(y, raw, quantile, start, end, losses[start:end])
     times_weights(weight[start:end], gradient, hessian, start, end)
 
 
 @region
-def _lose(share, quantile, step, y, raw, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _lose(share, quantile, first, step, y, raw, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _losses(y, raw, quantile, start, end, losses[start:end])

@@ -78,13 +78,15 @@ def _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses):
 
 
 @region
-def _derive(share, step, y, raw, weight, gradient, hessian, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _derive(share, first, step, y, raw, weight, gradient, hessian, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _derivatives_and_losses(y, raw, gradient, hessian, start, end, losses[start:end])
     times_weights(weight[start:end], gradient, hessian, start, end)
 
 
 @region
-def _lose(share, step, y, raw, losses):
-    start, end = share * step, min((share + 1) * step, len(y))
+def _lose(share, first, step, y, raw, losses):
+    start = first + share * step
+    end = min(start + step, len(y))
     _losses(y, raw, start, end, losses[start:end])
