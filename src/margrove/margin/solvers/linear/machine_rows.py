@@ -40,10 +40,12 @@ __all__ = [
     "is_smooth",
 ]
 
-# The sums of a machine: for each part of its dual variables (see `_smooth`) their absolute sum, and
-# the linear and the quadratic term of the dual objective; losses; what the smoothing adds to the
-# gap; how many rows have curvature, and how many of them had none before, or lost it.
-MASSES, LINEAR, QUADRATIC = slice(0, 4), slice(4, 8), slice(8, 12)
+# The places of the sums of a machine: for each part of its dual variables (see `_measure_kinks`)
+# their absolute sum, and the linear and the quadratic term of the dual objective; losses; what the
+# smoothing adds to the gap; how many rows have curvature, and how many gained or lost it.
+MASSES: int = 0
+LINEAR: int = 4
+QUADRATIC: int = 8
 LOSS, SMOOTHING, N_CURVED, N_CHANGED = 12, 13, 14, 15
 N_SUMS = 16
 
@@ -74,8 +76,15 @@ def _losses_of(problem: LinearProblem | OneVsRest, order: np.ndarray) -> RowLoss
         loss = hinge_loss(np.ones(len(order)), C, squared=problem.squared)
     target, low, high, damping, tube = loss
     factor = 1.0 / damping if is_smooth(problem) else np.maximum(high, -low)
-    arrays = codes.astype(np.int32), target, low, high, damping, factor
-    return RowLosses(*map(read_only, arrays), float(tube))
+    return RowLosses(
+        codes=read_only(codes.astype(np.int32)),
+        target=read_only(target),
+        low=read_only(low),
+        high=read_only(high),
+        damping=read_only(damping),
+        factor=read_only(factor),
+        tube=float(tube),
+    )
 
 
 class MachineRows:
@@ -278,12 +287,12 @@ def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, 
         linear_down += 0.0 if is_up else linear
         square_up += square if is_up else 0.0
         square_down += 0.0 if is_up else square
-    sums[0] += up
-    sums[1] += down
-    sums[4] += linear_up
-    sums[5] += linear_down
-    sums[8] += square_up
-    sums[9] += square_down
+    sums[MASSES] += up
+    sums[MASSES + 1] += down
+    sums[LINEAR] += linear_up
+    sums[LINEAR + 1] += linear_down
+    sums[QUADRATIC] += square_up
+    sums[QUADRATIC + 1] += square_down
     sums[LOSS] += loss
     sums[N_CURVED] += n_curved
     sums[N_CHANGED] += n_changed
@@ -315,8 +324,8 @@ def _measure_kinks(losses, own, width, start, values, centre, beta, flags, old_f
         for other in range(4):
             parts[other, r] = 0.0
         parts[part, r] = dual
-        sums[part] += abs(dual)
-        sums[4 + part] += linear
+        sums[MASSES + part] += abs(dual)
+        sums[LINEAR + part] += linear
 
 
 @region(bare=True, fast_sums=True)

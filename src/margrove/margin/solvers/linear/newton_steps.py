@@ -20,8 +20,8 @@ from margrove.margin.solvers.linear.machine_rows import (
 )
 from margrove.margin.solvers.linear.result import EpochPoint
 
+_MASSES = slice(MASSES, MASSES + 4)
 _ROUNDING = 1e-16
-_LINEAR, _QUADRATIC = LINEAR.start, QUADRATIC.start
 
 __all__ = ["NEWTON", "LineSearch", "NewtonMachine", "NewtonRule", "solved"]
 
@@ -127,7 +127,7 @@ class NewtonMachine:
     def take(self, sums: np.ndarray, signed: np.ndarray) -> None:
         """Measure both objectives with the sums of the rows, signed (parts, d)."""
         self.sums, self.signed = sums, signed
-        positive, negative, up, down = sums[MASSES].tolist()
+        positive, negative, up, down = sums[_MASSES].tolist()
         self._balance = positive - negative + up - down
         primal = 0.5 * float(self.w @ self.w) + 0.5 * self.price * self.b**2 + float(sums[LOSS])
         if primal < self.primal:
@@ -139,11 +139,11 @@ class NewtonMachine:
         """Make beta feasible, keep it if it is the best dual point so far, return its objective."""
         factors = np.ones(4)
         if self.is_free:
-            factors = _scaled_sides(self.sums[MASSES])
+            factors = _scaled_sides(self.sums[_MASSES])
         dual = self._dual_of(factors)
         if len(self.signed) > 2 and self.is_free:
             # Preferred if it is about as good, because rows at a bound stay there.
-            other = _scaled_inside(self.sums[MASSES])
+            other = _scaled_inside(self.sums[_MASSES])
             other_dual = self._dual_of(other)
             good_enough = max(self.tol * abs(self.primal), 2.0 * (self.primal - dual))
             if self.primal - other_dual <= good_enough:
@@ -197,8 +197,8 @@ def _dual_value(factors, sums, signed):
     """The dual objective without the term of the intercept."""
     total = 0.0
     for part in range(4):
-        total += factors[part] * sums[_LINEAR + part]
-        total -= factors[part] ** 2 * sums[_QUADRATIC + part]
+        total += factors[part] * sums[LINEAR + part]
+        total -= factors[part] ** 2 * sums[QUADRATIC + part]
     for j in range(signed.shape[1]):
         weight, size = 0.0, 0.0
         for part in range(len(signed)):
