@@ -4,8 +4,8 @@
     python benchmarks/bench_cores.py --cores 1,16 --jobs svc,tree --who margrove --phases
 
 A process for each number of cores and each library is pinned to that many cores. The first fit of
-a job is not counted; the table has medians of three fits, or of one where a fit takes longer than
-8 s. With `--phases` a further fit runs under the profiler of Python: seconds of the calling thread
+a job is not counted; the table has medians of three fits, or of fewer where they take longer than
+4 s together. With `--phases` a further fit runs under the profiler of Python: seconds of the calling thread
 by function, in which compiled loops count for the function that calls them. Above the table is
 what the machine itself can do: matrix products side by side, and the first touch of memory. Below
 it are digests of what the fitted models of margrove say about generated rows: they must be the same
@@ -36,7 +36,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 REPEATS = 3
-LONG = 8.0  # seconds: such a fit is timed once
+LONG = 4.0  # seconds of a job at which it is not repeated again
 LEAST_SHARE = 0.02  # of a phase that is listed
 
 Job = tuple[str, Callable[[], Any]]
@@ -168,7 +168,7 @@ def measure(who: str, cores: int, names: list[str], *, phases: bool) -> None:
             result = run()
             first = time.perf_counter() - start
             seconds = []
-            while len(seconds) < (1 if seconds and seconds[0] > LONG else REPEATS):
+            while len(seconds) < REPEATS and sum(seconds) < LONG:
                 start = time.perf_counter()
                 run()
                 seconds.append(time.perf_counter() - start)
