@@ -447,9 +447,9 @@ class SmoProcess:
             n_tiles, self._n_threads, self._values, *self._given, self.alpha, problem.keeps_sum,
             self._f, found,
         )  # fmt: skip
-        gaps = found[:, 2:4].max(axis=0) - found[:, :2].min(axis=0)
-        self.violation = max(0.0, float(gaps.max()))
-        self.objective = 0.5 * sum(found[:, 4].tolist())
+        low_a, low_b, high_a, high_b, objectives = zip(*found.tolist(), strict=True)
+        self.violation = max(0.0, max(high_a) - min(low_a), max(high_b) - min(low_b))
+        self.objective = 0.5 * sum(objectives)
         self._length = float(np.sqrt(self._coef @ self._coef))
         self.trace.append(TracePoint(self.iterations, self.objective, self.violation))
 
