@@ -147,8 +147,11 @@ class ExactRounds:
         def grow(score: int) -> None:
             tree = self._grower(self._gradient[score], drawn, number * k + score)
             values = self._values(tree, loss, score, drawn)
-            _add_values(-(-n // _ROWS_OF_A_TILE), self._n_threads, tree.leaf_of_rows, values,
-                        raw[score])  # fmt: skip
+            if n <= _ROWS_OF_A_TILE:
+                raw[score] += values[tree.leaf_of_rows]
+            else:
+                _add_values(-(-n // _ROWS_OF_A_TILE), self._n_threads, tree.leaf_of_rows, values,
+                            raw[score])  # fmt: skip
             grown[score] = tree.packed(values)
 
         run_tiles(grow, k, 1 if k < self._n_threads and n >= _MANY_ROWS else self._n_threads)

@@ -188,6 +188,7 @@ class GradientLoss(ABC):
         mantissa, exponent = math.frexp(total)
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
         sums, tiles = np.zeros((2, _LANES)), list(self._tiles(0, len(y)))
+        n_threads = min(n_threads, len(tiles))
         losses = np.empty(len(y)) if n_threads > 1 else self._new_losses(len(y))
         if n_threads > 1:
             run_tiles(
@@ -197,7 +198,7 @@ class GradientLoss(ABC):
             )
         for first, last in tiles:
             row_losses = losses[first:last] if n_threads > 1 else losses[: last - first]
-            if n_threads == 1:
+            if n_threads <= 1:
                 self.write_losses(y, raw, first, last, row_losses)
             _add_up(row_losses, weight[first:last], 0.5**exponent, sums)
         return float(_total_of(sums)) / mantissa
