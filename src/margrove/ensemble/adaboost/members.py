@@ -38,7 +38,8 @@ from margrove.grove.serve import (
 )
 
 __all__ = ["EstimatorMembers", "Members", "StumpMembers", "TreeMembers", "answers_of_estimators",
-           "answers_of_trees", "members_like", "rows_at_once", "stumps_like", "values_of_members"]  # fmt: skip
+           "answers_of_trees", "members_like", "rows_at_once", "stumps_like",
+           "values_of_members"]  # fmt: skip
 
 _CELLS_AT_ONCE = 1 << 18
 _ROWS_OF_A_TILE = 1024
