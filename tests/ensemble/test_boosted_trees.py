@@ -77,6 +77,7 @@ def test_levels_on_several_threads_and_groups(max_depth, monkeypatch) -> None:
     monkeypatch.setattr(stump_tables, "_LISTED_BELOW", 1.0)
     monkeypatch.setattr(stump_tables, "_BINS_OF_A_GROUP", 4)
     monkeypatch.setattr(stump_tables, "_ENTRIES_OF_A_CELL", 0.1)
+    monkeypatch.setattr(stump_tables, "_ENTRIES_OF_A_THREAD", 1)
     base = DecisionTreeClassifier(max_depth=max_depth)
     several = AdaBoostClassifier(base, n_estimators=4, n_jobs=2)
     several._threads = lambda X: 2

@@ -9,8 +9,7 @@ algorithms            the algorithms of the AdaBoost family: weights of members 
 rounds                the rounds of the classifier: processes for `slices.drive`, and their history
 r2_rounds             the rounds of the regressor: AdaBoost.R2 (Drucker, 1997)
 weak_learners         the protocol of learners; learners for any estimator and for trees
-members               the fitted members: estimators, packed trees or stumps
-member_states         members as plain values for checkpoints, and back
+members               the fitted members: estimators, packed trees or stumps; their plain values
 deep_trees            a learner for trees of any depth, grown like the trees of a forest
 level_trees           a learner for small trees, grown level by level
 level_search          the best splits of all nodes of a level

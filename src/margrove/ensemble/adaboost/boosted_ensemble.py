@@ -117,6 +117,10 @@ class Boosted(Estimator):
         n_threads = resolve_n_jobs(self.n_jobs, unset="all")
         return 1 if X.shape[0] * X.shape[1] < _FEW_CELLS else n_threads
 
+    def _threads_to_predict(self, X: Any) -> int:
+        """The same; for few rows joblib is not asked, which takes longer than the prediction."""
+        return 1 if X.shape[0] * X.shape[1] < _FEW_CELLS else self._threads(X)
+
     def _members_so_far(self) -> Any:
         """The members that a warm start continues from; None without a warm start."""
         if not self.warm_start or not hasattr(self, "_members"):
@@ -203,7 +207,7 @@ class Boosted(Estimator):
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_weights_")
         rows = read_rows_like_fitted(X, self)
-        if hasattr(self, "categories_") and has_infinity(rows, self._threads(rows)):
+        if hasattr(self, "categories_") and has_infinity(rows, self._threads_to_predict(rows)):
             refuse_infinity(rows, self)
         return rows
 

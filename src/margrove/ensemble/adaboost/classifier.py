@@ -197,7 +197,9 @@ class AdaBoostClassifier(ClassifierMixin, ClassifierTraining):
         rows, rule, weights = self._rows(X), self._rule(), self.estimator_weights_
         total, n = float(weights.sum()), rows.shape[0]
         if isinstance(self._members, StumpMembers):
-            votes = self._members.votes(rows, weights, self.n_classes_, self._threads(rows))
+            votes = self._members.votes(
+                rows, weights, self.n_classes_, self._threads_to_predict(rows)
+            )
             others = max(self.n_classes_ - 1.0, 1.0)
             return votes - (total - votes) / others, total
         scores = np.zeros((n, self.n_classes_))
@@ -209,7 +211,7 @@ class AdaBoostClassifier(ClassifierMixin, ClassifierTraining):
                 answers = self._members.answers(rows[chosen], t)
                 scores[chosen] += rule.scores(answers, float(weight))
 
-        run_tiles(add_up, -(-n // size), self._threads(rows))
+        run_tiles(add_up, -(-n // size), self._threads_to_predict(rows))
         return scores, total
 
     def _decisions(self, scores: np.ndarray, total: float) -> np.ndarray:

@@ -68,6 +68,7 @@ class LevelLearner:
         max_depth: int,
         n_threads: int,
     ) -> None:
+        n_threads = table.threads_for(n_threads)
         self._table, self._answer, self._n_threads = table, answer, n_threads
         self._labels, self._n_classes = labels.astype(np.int32), n_classes
         self._samples, self._max_depth = samples.astype(np.int64), max_depth

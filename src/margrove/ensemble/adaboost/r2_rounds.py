@@ -22,7 +22,7 @@ import numpy as np
 
 from margrove._runtime import MisfitError, one_of
 from margrove.ensemble.adaboost.algorithms import normalised_weights, normaliser_of
-from margrove.ensemble.adaboost.member_states import members_like, values_of_members
+from margrove.ensemble.adaboost.members import members_like, values_of_members
 from margrove.ensemble.adaboost.rounds import BoostingRound
 from margrove.ensemble.adaboost.weak_learners import Learner
 from margrove.ensemble.adaboost.weighted_medians import StagedMedians

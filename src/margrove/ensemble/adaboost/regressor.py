@@ -316,13 +316,13 @@ class AdaBoostRegressor(RegressorMixin, Boosted):
                 np.concatenate(answers, axis=1), self.estimator_weights_
             )
 
-        run_tiles(predict, -(-n // size), self._threads(rows))
+        run_tiles(predict, -(-n // size), self._threads_to_predict(rows))
         return medians
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """`predict` after each round."""
         rows = self._rows(X)
-        medians = StagedMedians(rows.shape[0], self._threads(rows))
+        medians = StagedMedians(rows.shape[0], self._threads_to_predict(rows))
         for t, weight in enumerate(self.estimator_weights_):
             yield medians.add(t, self._members.answers(rows, t)[:, 0], float(weight))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from margrove._runtime import one_of, step_capacity
 from margrove.ensemble.adaboost.algorithms import NO_BETTER, Rule, VotingRule
-from margrove.ensemble.adaboost.member_states import members_like, stumps_like, values_of_members
+from margrove.ensemble.adaboost.members import members_like, stumps_like, values_of_members
 from margrove.ensemble.adaboost.stump_kernels import CHANCE, PERFECT, RUNNING
 from margrove.ensemble.adaboost.stumps import StumpBooster
 from margrove.ensemble.adaboost.weak_learners import Learner

@@ -40,6 +40,7 @@ _LISTED_BELOW = 0.4  # share of the rows with another value than the most freque
 _BINS_OF_A_GROUP = 1 << 16
 _MOST_GROUPS = 8
 _TILES_OF_A_THREAD = 4
+_ENTRIES_OF_A_THREAD = 1 << 17
 _MOST_PARTS = 16
 _ENTRIES_OF_A_CELL = 10  # with fewer, a histogram of a part takes longer to add up than to fill
 
@@ -103,6 +104,10 @@ class StumpTable(NamedTuple):
         features = self.features
         of_columns = len(features.by_column) * self.n_rows
         return of_columns + len(features.bins) + int(features.orders.size)
+
+    def threads_for(self, n_threads: int) -> int:
+        """How many threads are worth their while for one pass over the table."""
+        return max(1, min(n_threads, self.n_entries // _ENTRIES_OF_A_THREAD))
 
     def parts_of_rows(self, n_cells: int, n_threads: int) -> int:
         """Into how many parts rows are divided, each with a histogram of `n_cells`.

@@ -66,6 +66,7 @@ class StumpBooster:
         n_threads: int = 1,
     ) -> None:
         n, many = table.n_rows, n_classes > 2
+        n_threads = table.threads_for(n_threads)
         n_tiles, n_sums = tiles_of_rows(n), -(-n_classes // 8) * 8
         shares, share_of = _shares_of(counts, logs)
         self._table, self._n_threads = table, n_threads

@@ -34,9 +34,28 @@ _ROWS_SHARED = 4 * TILE_ROWS  # of a node that several threads partition
 _LEFT, _TARGET, _WEIGHT, _PACKED, _HIGHEST, _LOWEST, _SCATTER = range(7)  # sums of a tile
 
 
+@kernel(bare=True)
+def start_tree(n_chosen, rules, tree):
+    """Write the root, after `make_root`."""
+    target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
+    for tile in range(-(-n_chosen // TILE_ROWS)):
+        target += tree.sums[tile, _TARGET]
+        weight += tree.sums[tile, _WEIGHT]
+        packed += tree.sums[tile, _PACKED]
+    state = tree.state[0]
+    state.n_nodes, state.first, state.last = 1, 0, 1
+    state.n_free = len(tree.free) - 1
+    for slot in range(len(tree.free) - 1):
+        tree.free[slot] = slot + 1
+    root = np.int64(0)
+    write_node(rules, tree, root, root, root, n_chosen, target, weight, packed)
+    tree.nodes.slot[root] = 0
+
+
 @region(bare=True)
 def make_root(tile, gradient, samples, is_counted, scale, rules, chosen, words, tree):
-    """Write the targets of a tile of the chosen rows as integers, and their sums."""
+    """Write the targets of a tile of the chosen rows as integers, and their sums; the root, if
+    this is the only tile."""
     is_weighted = len(words.weight) > 0
     target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
     for p in range(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, len(chosen))):
@@ -62,24 +81,8 @@ def make_root(tile, gradient, samples, is_counted, scale, rules, chosen, words, 
         packed += word
     sums = tree.sums[tile]
     sums[_TARGET], sums[_WEIGHT], sums[_PACKED] = target, weight, packed
-
-
-@kernel(bare=True)
-def start_tree(n_chosen, rules, tree):
-    """Write the root, after `make_root`."""
-    target, weight, packed = np.int64(0), np.int64(0), np.int64(0)
-    for tile in range(-(-n_chosen // TILE_ROWS)):
-        target += tree.sums[tile, _TARGET]
-        weight += tree.sums[tile, _WEIGHT]
-        packed += tree.sums[tile, _PACKED]
-    state = tree.state[0]
-    state.n_nodes, state.first, state.last = 1, 0, 1
-    state.n_free = len(tree.free) - 1
-    for slot in range(len(tree.free) - 1):
-        tree.free[slot] = slot + 1
-    root = np.int64(0)
-    write_node(rules, tree, root, root, root, n_chosen, target, weight, packed)
-    tree.nodes.slot[root] = 0
+    if len(chosen) <= TILE_ROWS:
+        start_tree(len(chosen), rules, tree)
 
 
 @kernel(bare=True)

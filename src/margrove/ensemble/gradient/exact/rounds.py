@@ -147,8 +147,11 @@ class ExactRounds:
         def grow(score: int) -> None:
             tree = self._grower(self._gradient[score], drawn, number * k + score)
             values = self._values(tree, loss, score, drawn)
-            _add_values(-(-n // _ROWS_OF_A_TILE), self._n_threads, tree.leaf_of_rows, values,
-                        raw[score])  # fmt: skip
+            if n <= _ROWS_OF_A_TILE:
+                raw[score] += values[tree.leaf_of_rows]
+            else:
+                _add_values(-(-n // _ROWS_OF_A_TILE), self._n_threads, tree.leaf_of_rows, values,
+                            raw[score])  # fmt: skip
             grown[score] = tree.packed(values)
 
         run_tiles(grow, k, 1 if k < self._n_threads and n >= _MANY_ROWS else self._n_threads)
@@ -240,7 +243,8 @@ class ExactRounds:
         sums = np.zeros((n_tiles, tree.n_nodes, 2), np.int64)
         _add_up(n_tiles, self._n_threads, size, tree.leaf_of_rows, rows, gradient, hessian,
                 read_only(weight), read_only(copies), scales, sums)  # fmt: skip
-        g, h = (sums.sum(axis=0) / scales).T
+        total = sums[0] if n_tiles == 1 else sums.sum(axis=0)
+        g, h = (total / scales).T
         steps: np.ndarray = np.where(h > _LEAST_HESSIAN, -g / np.maximum(h, _LEAST_HESSIAN), 0.0)
         return steps
 

@@ -213,7 +213,8 @@ class ExactTrees:
         make_root(-(-len(chosen) // TILE_ROWS), self._n_threads, gradient,
                   empty if samples is None else samples, weights.is_counted, scale, rules, chosen,
                   words, tree)  # fmt: skip
-        start_tree(len(chosen), rules, tree)
+        if len(chosen) > TILE_ROWS:  # else a single tile has done it
+            start_tree(len(chosen), rules, tree)
         self._split_all(buffers, words, rules)
         return self._finished(buffers, words, rules, exponent, weights.unit)
 
