@@ -410,9 +410,8 @@ def _blas_of(problem: LinearProblem | OneVsRest) -> AbstractContextManager[None]
     A single machine on few rows has no such sums, and setting the limit would take it long.
     """
     is_small = len(problem) * problem.n_features < _FEW_CELLS
-    return (
-        nullcontext() if is_small and isinstance(problem, LinearProblem) else single_threaded_blas()
-    )
+    is_single = isinstance(problem, LinearProblem) or problem.n_machines == 1
+    return nullcontext() if is_small and is_single else single_threaded_blas()
 
 
 def _rows_of(problem: LinearProblem | OneVsRest, bias_gain: tuple[float, bool]) -> SgdRows:

@@ -199,6 +199,9 @@ class NewtonProcess:
     def _set_directions(self, machines: Sequence[NewtonMachine]) -> None:
         sums = np.stack([machine.sums for machine in machines])
         squares = self._rows.squares(_numbers(machines), sums, _smoothing(machines)[0])
+        if len(machines) == 1:
+            machines[0].set_direction(squares[0])
+            return
         is_large = len(machines[0].w) >= _LARGE_SYSTEM
 
         def solve(k: int) -> None:

@@ -53,9 +53,11 @@ class BorderedSquares:
         ridge              what will be added to the diagonal, the last entry aside
         """
         start = self._starts(machines, counted, changed)
-        apart = np.choose(start, [changed, counted, len(self._groups) - counted])
-        self._sum(machines, start, float(apart.sum()))
-        if not self._is_small:
+        if self._is_small:
+            self._sum(machines, start, float(counted.sum()))
+        else:
+            apart = np.choose(start, [changed, counted, len(self._groups) - counted])
+            self._sum(machines, start, float(apart.sum()))
             drifted = self._have_drifted(machines, start, ridge)
             if drifted.any():
                 again = machines[drifted]
