@@ -17,6 +17,7 @@ from margrove.exceptions import DataWarning, InvalidDataError
 __all__ = ["Labels", "check_labels", "check_targets"]
 
 _LONG_LABEL = 1024
+_MANY_LABELS, _LONGEST_RANGE = 10_000, 65_536
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,27 @@ def check_labels(y: Any, n_rows: int) -> Labels:
         check_classification_targets(array)
         array = column_or_1d(array, warn=True)
     _require_length(array, n_rows, "y")
-    classes, codes = np.unique(array, return_inverse=True)
+    classes, codes = _distinct(array)
     if is_plain and 2 * len(classes) > len(array):  # few distinct integers are always valid
         check_classification_targets(array)
     if classes.dtype == object:
         classes = _readable_classes(classes)
     _warn_of_lookalikes(classes)
     return Labels(codes.astype(np.int64, copy=False), classes)
+
+
+def _distinct(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`numpy.unique` with the inverse; many whole numbers of a short range are not sorted."""
+    if len(array) >= _MANY_LABELS and array.ndim == 1 and array.dtype.kind in "iu":
+        low, high = int(array.min()), int(array.max())
+        if high - low < _LONGEST_RANGE:
+            wide = array.astype(np.int64 if array.dtype.kind == "i" else np.uint64, copy=False)
+            above = (wide - wide.dtype.type(low)).astype(np.intp)
+            is_present = np.bincount(above) > 0
+            classes = np.flatnonzero(is_present).astype(wide.dtype) + wide.dtype.type(low)
+            return classes.astype(array.dtype), (np.cumsum(is_present) - 1)[above]
+    classes, codes = np.unique(array, return_inverse=True)
+    return classes, codes
 
 
 def _label_array(y: Any) -> np.ndarray:
