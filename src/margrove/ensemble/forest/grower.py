@@ -27,7 +27,9 @@ from margrove.grove.serve import Kind, PackedTree, TreeForm, cuts_of, leaves_of_
 
 __all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
 
-_WORK_AT_ONCE = 2_000_000.0  # after this much work a worker checks the time
+# After this much work, a millisecond or so, a worker checks the time: at the end of a slice all
+# workers wait for the last one.
+_WORK_AT_ONCE = 500_000.0
 _MANY_COLUMNS = 128  # from here on, codes are stored row by row: a row has several cache lines
 _CHUNKS = 4  # for each worker process, so that all of them end at about the same time
 _TREES_AND_DRAWS = 0x9E3779B9  # separates the random numbers of trees and samples

@@ -14,6 +14,7 @@ from margrove.grove.table import (
     Targets,
     TreeTable,
     bin_columns,
+    in_order,
     refuse_infinity,
     whole_weights,
 )
@@ -117,9 +118,7 @@ def bin_in_order(
         refuse_infinity(table.X, estimator, table.feature_names)
     if len(rows) == data.n_rows and np.array_equal(rows, np.arange(len(rows))):
         return data
-    codes = data.codes
-    narrow, medium, wide = (np.ascontiguousarray(array[:, rows]) for array in codes[:3])
-    taken = codes._replace(narrow=narrow, medium=medium, wide=wide)
+    taken = in_order(data.codes, rows, n_threads)
     return replace(data, codes=taken, n_rows=len(rows))
 
 

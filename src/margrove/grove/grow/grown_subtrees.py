@@ -93,6 +93,8 @@ def grow_subtrees(
 def _compact(which: np.ndarray, room: _Room, n_threads: int) -> GrownSubtrees:
     """The nodes without the room between them."""
     progress = fields_of(room.progress)
+    if len(which) == 1:  # nothing lies between
+        return GrownSubtrees(which, room.first[:1], progress["n_nodes"].copy(), room.nodes)
     counts, words = progress["n_nodes"].copy(), progress["n_words"].copy()
     first, first_word = np.append(0, np.cumsum(counts)), np.append(0, np.cumsum(words))
     source = room.nodes

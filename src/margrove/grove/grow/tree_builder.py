@@ -136,9 +136,8 @@ class TreeBuilder:
         self._largest_set = 0
         if columns.categorical.any():
             self._largest_set = int(columns.n_codes[columns.categorical].max()) // 32 + 1
-        self._groups: GroupSearch | None = None
-        if custom is None and not rules.random and rules.criterion != ABSOLUTE:
-            self._groups = GroupSearch(columns, targets, rules, n_threads)
+        self._by_groups = custom is None and not rules.random and rules.criterion != ABSOLUTE
+        self._groups: GroupSearch | None = None  # made for the first large node
         self._spare, self._near = np.empty(0, np.int64), new_near_rows(targets, 0)
         self._most_rows, self._is_quick = self._limit(most_rows)
         begin_root(self._upper, len(self._rows), rules.seed)
@@ -147,6 +146,7 @@ class TreeBuilder:
         self._open: list[int] = []  # roots of subtrees that grow in one go, the largest first
         self._growing: list[tuple[int, Subtree]] = []  # other subtrees
         self._grown: list[GrownSubtrees] = []  # of a subtree that is done, no more is kept
+        self._n_grown = 0  # nodes of these, without their roots
 
     def _limit(self, given: int | None) -> tuple[int, bool]:
         """The most rows of a subtree, and whether it grows in one go."""
@@ -157,7 +157,7 @@ class TreeBuilder:
         d, n = len(columns.n_codes), len(self._rows)
         most = min(MOST_ROWS if given is None else given, int(_MOST_WORK / (d * cost)))
         quick = most
-        if self._groups is not None and given is None:
+        if self._by_groups and given is None and n > _FEWEST_ROWS:
             # More threads need more subtrees; but large nodes have histograms, which should not
             # be longer than their rows.
             cells = float((columns.n_codes + 1).sum()) * int(targets.starts[-1])
@@ -176,8 +176,7 @@ class TreeBuilder:
     @property
     def rounds(self) -> int:
         growing = sum(subtree.n_nodes - 1 for _, subtree in self._growing)
-        grown = sum(int(some.counts.sum()) - len(some.counts) for some in self._grown)
-        return self._used + growing + grown
+        return self._used + growing + self._n_grown
 
     @property
     def finished(self) -> bool:
@@ -205,7 +204,9 @@ class TreeBuilder:
 
         run_tiles(grow, len(active), self._n_threads)
         # A subtree may be in both lists if an interrupt comes in between; never in neither.
-        self._grown += [_alone(node, one.nodes, one) for node, one in active if one.finished]
+        done_now = [_alone(node, one.nodes, one) for node, one in active if one.finished]
+        self._grown = self._grown + done_now
+        self._n_grown += sum(int(some.counts[0]) - 1 for some in done_now)
         self._growing = [(node, one) for node, one in self._growing if not one.finished]
         return max(sum(done), 1.0)
 
@@ -223,6 +224,7 @@ class TreeBuilder:
             self._largest_set, self._n_threads,
         )  # fmt: skip
         self._grown = [*self._grown, grown]
+        self._n_grown += int(grown.counts.sum()) - count
         self._open = self._open[count:]
         return float(cost[:count].sum()) / min(self._n_threads, count)
 
@@ -273,11 +275,11 @@ class TreeBuilder:
         if self._max_leaves and self._new != [0]:
             is_small[:] = False
         small, large = nodes[is_small].tolist(), nodes[~is_small].tolist()
-        if self._groups is None:
+        if large and self._by_groups:
+            self._examine_by_groups(nodes[~is_small])
+        else:
             for node in large:
                 self._examine(node)
-        elif large:
-            self._examine_by_groups(self._groups, nodes[~is_small])
         record = fields_of(self._upper.record)
         for node in large:
             if record["feature"][node] < 0:
@@ -345,9 +347,10 @@ class TreeBuilder:
         # last: from here on the children count
         fields_of(self._upper.record)["left"][which] = children[::2]
 
-    def _examine_by_groups(self, groups: GroupSearch, which: np.ndarray) -> None:
+    def _examine_by_groups(self, which: np.ndarray) -> None:
         """Sum up and search large nodes."""
-        if len(self._near.labels) + len(self._near.numbers) == 0:
+        if self._groups is None:
+            self._groups = GroupSearch(self._columns, self._targets, self._rules, self._n_threads)
             self._near = new_near_rows(self._targets, len(self._rows))
         sums = sum_nodes(self._upper, which, self._rows, self._targets, self._rules, self._near,
                          self._n_threads)  # fmt: skip
@@ -363,8 +366,9 @@ class TreeBuilder:
             return
         self._make_words(int(searched.sum()))
         chosen = NodeSums(sums.pure[searched], sums.base[searched], sums.offset[searched])
-        self._words = groups.search(self._upper, which[searched], chosen, self._rows, self._near,
-                                    self._words)  # fmt: skip
+        self._words = self._groups.search(
+            self._upper, which[searched], chosen, self._rows, self._near, self._words
+        )
 
     def _end(self, node: int) -> None:
         self._upper.record.feature[node] = -1

@@ -7,6 +7,7 @@ computes for a row depends on that row only.
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ class ForestTables:
         self._n_threads = n_threads
         self._n_values = kind.n_values
         self._trees = _Trees(
-            np.array([_addresses(tree) for tree in trees], dtype=np.int64),
+            np.frombuffer(b"".join(map(_addresses, trees)), dtype=np.int64).reshape(-1, 8),
             read_only(np.ascontiguousarray(kind.n_categories, dtype=np.int64)),
             kind.n_pure,
             kind.has_rows,
@@ -108,14 +109,22 @@ class ForestTables:
         return np.asarray(_sorted_by_leaf(leaves, len(self._kept[0])))
 
 
-def _addresses(tree: PackedTree) -> list[int]:
+def _addresses(tree: PackedTree) -> bytes:
+    """A row of the table; it is kept with the tree, as asking NumPy for addresses is slow."""
+    arrays = (tree.nodes, tree.words, tree.values)
+    known: tuple[bytes, tuple[np.ndarray, ...]] | None = tree.__dict__.get("_addresses")
+    if known is not None and all(map(operator.is_, known[1], arrays)):
+        return known[0]
     values = tree.values
     if not values.flags.c_contiguous or values.dtype not in _TYPES:
         raise ValueError("The values of a tree are not in C order. Fit the model again.")
-    return [
+    row = [
         tree.nodes.ctypes.data, len(tree.nodes), tree.words.ctypes.data, len(tree.words),
         values.ctypes.data, len(values), values.shape[1], _TYPES[values.dtype],
     ]  # fmt: skip
+    found = np.array(row, dtype=np.int64).tobytes()
+    object.__setattr__(tree, "_addresses", (found, arrays))
+    return found
 
 
 @kernel(hidden=True)

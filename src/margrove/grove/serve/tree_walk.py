@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel, run_tiles
+from margrove._data import read_only
+from margrove._runtime import kernel, region
 from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD, TreeArrays
 
 __all__ = ["Questions", "branch_of", "leaves_of", "questions_of", "values_of"]
@@ -69,20 +70,17 @@ def leaves_of(
     questions = questions_of(tree)._replace(missing_child=_certain_branches(tree))
     packed = _packed(tree) if np.all(tree.kind <= THRESHOLD) else None
     at_once = max(64, _CELLS_AT_ONCE // max(1, X.shape[1]))
-    per_tile = 16 * at_once
+    per_tile = 4 * at_once
     n_tiles = -(-len(X) // per_tile)
     finite = np.ones(max(n_tiles, 1), dtype=bool)
 
-    def walk(tile: int) -> None:
-        rows = X[tile * per_tile : (tile + 1) * per_tile]
-        leaves = found[tile * per_tile : (tile + 1) * per_tile]
-        if packed is not None:
-            finite[tile] = _walk_packed(rows, *packed, at_once, leaves)
-        if packed is None or not finite[tile]:
-            finite[tile] = False
-            _walk(rows, questions, leaves)
-
-    run_tiles(walk, n_tiles, n_threads)
+    rows = read_only(np.ascontiguousarray(X))
+    if packed is None:
+        finite[:] = False
+        _walk_tile(n_tiles, n_threads, per_tile, rows, questions, found)
+    else:
+        _walk_packed_tile(n_tiles, n_threads, per_tile, rows, packed, at_once, questions, found,
+                          finite)  # fmt: skip
     if on_infinity is not None and not finite.all() and np.isinf(X).any():
         on_infinity()
     return found
@@ -203,6 +201,22 @@ def _walk_packed(X, thresholds, fields, order, at_once, found):
             for k in range(size):
                 found[begin + k] = order[at[k]]
     return True
+
+
+@region
+def _walk_packed_tile(tile, size, X, packed, at_once, questions, found, finite):
+    """A run of rows in the packed form, or row by row if it is not finite."""
+    begin, end = tile * size, min((tile + 1) * size, X.shape[0])
+    rows, leaves = X[begin:end], found[begin:end]
+    finite[tile] = _walk_packed(rows, *packed, at_once, leaves)
+    if not finite[tile]:
+        _walk(rows, questions, leaves)
+
+
+@region
+def _walk_tile(tile, size, X, questions, found):
+    begin, end = tile * size, min((tile + 1) * size, X.shape[0])
+    _walk(X[begin:end], questions, found[begin:end])
 
 
 @kernel

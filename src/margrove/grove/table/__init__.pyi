@@ -7,6 +7,7 @@ from .binning import bin_columns as bin_columns
 from .binning import code_column as code_column
 from .binning import code_of as code_of
 from .binning import copy_columns as copy_columns
+from .binning import in_order as in_order
 from .binning import midpoint as midpoint
 from .binning import sorted_by_digits as sorted_by_digits
 from .constraints import monotonic_signs as monotonic_signs

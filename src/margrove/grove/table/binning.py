@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from margrove._runtime import kernel, require_memory, run_tiles
+from margrove._runtime import kernel, region, require_memory, run_tiles
 from margrove.grove.table.column_codes import CodedColumns, code_dense
 
 __all__ = [
@@ -28,12 +28,14 @@ __all__ = [
     "code_column",
     "code_of",
     "copy_columns",
+    "in_order",
     "midpoint",
     "sorted_by_digits",
 ]
 
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
 _CELLS_AT_ONCE = 1 << 22  # of a tile: interrupts are noticed between two tiles
+_FEW_CELLS = 1 << 12  # of a table that is coded column by column
 _LARGEST_TABLE = 1 << 22  # integers in a longer range are sorted, not looked up
 
 
@@ -159,7 +161,7 @@ def bin_columns(
     n, d = X.shape
     require_memory(2.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
     is_category = np.zeros(d, dtype=bool) if categorical is None else categorical
-    if sp.issparse(X) or not n or not X.flags.c_contiguous:
+    if sp.issparse(X) or n * d < _FEW_CELLS or not X.flags.c_contiguous:
         coded = _code_by_columns(X, n_threads)
     else:
         coded = code_dense(X, _is_short_range, _sorted_codes, n_threads)
@@ -180,7 +182,7 @@ def bin_columns(
 
 
 def _code_by_columns(X: Any, n_threads: int) -> CodedColumns:
-    """Code a sparse table, or one that is not in C order."""
+    """Code a sparse table, a small one, or one that is not in C order."""
     n, d = X.shape
     is_sparse = sp.issparse(X)
     if is_sparse:
@@ -274,6 +276,24 @@ def _stacked(columns: list[np.ndarray], n: int) -> Codes:
             columns[j] = array[k]
         arrays.append(array)
     return Codes(arrays[0], arrays[1], arrays[2], width, place)
+
+
+def in_order(codes: Codes, rows: np.ndarray, n_threads: int = 1) -> Codes:
+    """The codes of some rows, in this order."""
+    rows = np.ascontiguousarray(rows, dtype=np.int64)
+    arrays = []
+    for array in codes[:3]:
+        taken = np.empty((len(array), len(rows)), array.dtype)
+        _take_rows(len(array), n_threads, array, rows, taken)
+        arrays.append(taken)
+    return Codes(arrays[0], arrays[1], arrays[2], codes.width, codes.place)
+
+
+@region(bare=True)
+def _take_rows(tile, codes, rows, taken):
+    source, target = codes[tile], taken[tile]
+    for i in range(np.uint64(len(rows))):
+        target[i] = source[np.uint64(rows[i])]
 
 
 @kernel
