@@ -5,11 +5,11 @@
 
 A process for each number of cores and each library is pinned to that many cores. The first fit of
 a job is not counted; the table has medians of three fits, or of fewer where they take longer than
-4 s together. With `--phases` a further fit runs under the profiler of Python: seconds of the calling thread
-by function, in which compiled loops count for the function that calls them. Above the table is
-what the machine itself can do: matrix products side by side, and the first touch of memory. Below
-it are digests of what the fitted models of margrove say about generated rows: they must be the same
-for all numbers of cores, and those of trees, forests and boosting on all machines.
+4 s together. With `--phases` a further fit runs under the profiler of Python: seconds of the
+calling thread by function, in which compiled loops count for the function that calls them. Above
+the table is what the machine itself can do: matrix products side by side, and the first touch of
+memory. Below it are digests of what the fitted models of margrove say about generated rows: they
+must be the same for all numbers of cores, and those of trees, forests and boosting on all machines.
 """
 
 from __future__ import annotations

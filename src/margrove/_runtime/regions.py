@@ -108,14 +108,13 @@ def region(function: Callable[..., None] | None = None, **options: Any) -> Any:
     body = kernel(function, hidden=True, **options)
     loop = kernel(_loop_around(function, body), bare=True)
 
-    @functools.wraps(function)
     def run(n_tiles: int, n_threads: int, *arguments: Any) -> None:
         n_threads = min(n_threads, n_tiles)
         loop(pool_words(n_threads), n_tiles, n_threads, *arguments)
 
     run.__code__ = run.__code__.replace(co_name=function.__name__)  # what profiles show
     run.body = body  # type: ignore[attr-defined]
-    return run
+    return functools.update_wrapper(run, function)
 
 
 def _loop(words: Any, n_tiles: Any, n_threads: Any, *arguments: Any) -> None:
