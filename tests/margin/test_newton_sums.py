@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from margrove import LinearSVC, LinearSVR
 from margrove._data import kernel_rows
 from margrove.margin.solvers.linear import NormalEquations
+from margrove.margin.solvers.linear.normal_equations import BorderedSquares
 from margrove.margin.solvers.linear.row_groups import RowGroups, reading_order
-from margrove.margin.solvers.linear.squares import BorderedSquares
 
 
 def _table(kind: str, n: int, d: int) -> np.ndarray:

@@ -10,9 +10,9 @@ from .normal_equations import NormalEquations as NormalEquations
 from .result import EpochPoint as EpochPoint
 from .result import LinearDemand as LinearDemand
 from .result import LinearResult as LinearResult
+from .row_losses import pulls_along as pulls_along
+from .row_losses import smoothed_rows as smoothed_rows
+from .row_losses import total_loss as total_loss
 from .sgd import SgdRows as SgdRows
 from .sgd import SgdState as SgdState
 from .sgd import StochasticProcess as StochasticProcess
-from .smoothed_losses import pulls_along as pulls_along
-from .smoothed_losses import smoothed_rows as smoothed_rows
-from .smoothed_losses import total_loss as total_loss

@@ -21,11 +21,10 @@ import numpy as np
 from margrove._runtime import kernel
 from margrove.margin.linear import LinearProblem
 from margrove.margin.solvers.linear.newton_steps import solved
-from margrove.margin.solvers.linear.normal_equations import NormalEquations
+from margrove.margin.solvers.linear.normal_equations import BorderedSquares, NormalEquations
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.linear.row_groups import reading_order
-from margrove.margin.solvers.linear.smoothed_losses import smoothed_rows, total_loss
-from margrove.margin.solvers.linear.squares import BorderedSquares
+from margrove.margin.solvers.linear.row_losses import smoothed_rows, total_loss
 
 __all__ = [
     "L1_NEWTON",

@@ -5,19 +5,14 @@ A pass reads a tile of X once for all machines; see `row_groups`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
-from margrove._data import read_only
-from margrove._runtime import kernel, region
-from margrove.margin.linear import (
-    LinearProblem,
-    OneVsRest,
-    hinge_loss,
-    row_dual,
-    row_loss,
-)
+from margrove._runtime import kernel, pool_words, region
+from margrove.margin.linear import LinearProblem, OneVsRest, row_dual, row_loss
+from margrove.margin.solvers.linear.line_search import LENGTH, Line, begin_search, search_lines
+from margrove.margin.solvers.linear.normal_equations import BorderedSquares
 from margrove.margin.solvers.linear.row_groups import (
     TILE_ROWS,
     RowGroups,
@@ -25,7 +20,7 @@ from margrove.margin.solvers.linear.row_groups import (
     reading_order,
     total_of,
 )
-from margrove.margin.solvers.linear.squares import BorderedSquares
+from margrove.margin.solvers.linear.row_losses import is_smooth, loss_of, losses_of, part_of
 
 __all__ = [
     "LINEAR",
@@ -36,8 +31,6 @@ __all__ = [
     "QUADRATIC",
     "SMOOTHING",
     "MachineRows",
-    "RowLosses",
-    "is_smooth",
 ]
 
 # The places of the sums of a machine: for each part of its dual variables (see `_measure_kinks`)
@@ -48,43 +41,6 @@ LINEAR: int = 4
 QUADRATIC: int = 8
 LOSS, SMOOTHING, N_CURVED, N_CHANGED = 12, 13, 14, 15
 N_SUMS = 16
-
-
-class RowLosses(NamedTuple):
-    """The losses of rows for all machines: mirrored where codes[i] is not the machine's own code.
-
-    codes                        int32 (m,)
-    target, low, high, damping   float64 (m,), and tube: see `LossOfRows`
-    factor                       float64 (m,)  the curvature; of losses with a kink, the largest
-                                 dual variable: the curvature times the width of the smoothing
-    """
-
-    codes: np.ndarray
-    target: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    damping: np.ndarray
-    factor: np.ndarray
-    tube: float
-
-
-def _losses_of(problem: LinearProblem | OneVsRest, order: np.ndarray) -> RowLosses:
-    if isinstance(problem, LinearProblem):
-        codes, loss = np.zeros(len(order), np.int64), problem.loss.in_order(order)
-    else:
-        codes, C = problem.codes[order], problem.C[order]
-        loss = hinge_loss(np.ones(len(order)), C, squared=problem.squared)
-    target, low, high, damping, tube = loss
-    factor = 1.0 / damping if is_smooth(problem) else np.maximum(high, -low)
-    return RowLosses(
-        codes=read_only(codes.astype(np.int32)),
-        target=read_only(target),
-        low=read_only(low),
-        high=read_only(high),
-        damping=read_only(damping),
-        factor=read_only(factor),
-        tube=float(tube),
-    )
 
 
 class MachineRows:
@@ -104,7 +60,7 @@ class MachineRows:
             problem.X, problem.n_features, problem.rows[self.order],
             n_columns=n_machines, n_threads=n_threads,
         )  # fmt: skip
-        self.losses = _losses_of(problem, self.order)
+        self.losses = losses_of(problem, self.order)
         is_second = isinstance(problem, OneVsRest) and problem.n_machines == 1
         self._own = np.arange(machines.start, machines.stop, dtype=np.int64) + int(is_second)
         self._n_parts = 2 if is_smooth(problem) else 4
@@ -135,16 +91,19 @@ class MachineRows:
     def set_bias_moves(self, machine: int, step: float) -> None:
         self._moves[machine] = step
 
-    def pulls(
-        self, machines: np.ndarray, lengths: np.ndarray, widths: np.ndarray, centres: np.ndarray
-    ) -> np.ndarray:
-        """For moves of these lengths, the sums of beta times move and of curvature times move^2."""
-        partial = np.empty((self.groups.count, len(machines), 2))
-        self.groups.run(
-            _add_pulls, 2.0 * len(machines), self.losses, self._own, machines, lengths, widths,
-            self._values, self._moves, self._beta, centres, partial,
-        )  # fmt: skip
-        return total_of(partial)
+    def search(
+        self, machines: np.ndarray, lines: Sequence[Line], widths: np.ndarray, centres: np.ndarray
+    ) -> list[float]:
+        """The lengths of the moves of these machines; see `line_search`."""
+        groups, state = self.groups, begin_search(lines)
+        partial = np.empty((groups.count, len(machines), 2))
+        while not search_lines(
+            pool_words(groups.n_threads), groups.count, groups.n_threads,
+            groups.passes_at_once(2.0 * len(machines)), state, groups.size, self.losses, self._own,
+            machines, widths, self._values, self._moves, self._beta, centres, partial,
+        ):  # fmt: skip
+            pass
+        return [float(length) for length in state[:, LENGTH]]
 
     def measure(
         self,
@@ -170,7 +129,7 @@ class MachineRows:
         return total_of(sums), total_of(combined).reshape(shape)
 
     def squares(self, machines: np.ndarray, sums: np.ndarray, widths: np.ndarray) -> np.ndarray:
-        """X'DX of the rows that had curvature in the last `measure`; see `squares`.
+        """X'DX of the rows that had curvature in the last `measure`; see `normal_equations`.
 
         D is the curvature; of a loss with a kink, the curvature times the width.
         """
@@ -194,11 +153,6 @@ class MachineRows:
             slots, factors, self.order, beta, worst,
         )  # fmt: skip
         return beta, worst.max(axis=0)
-
-
-def is_smooth(problem: LinearProblem | OneVsRest) -> bool:
-    """Whether the losses have a gradient everywhere."""
-    return problem.is_smooth if isinstance(problem, LinearProblem) else problem.squared
 
 
 @region
@@ -242,14 +196,6 @@ def _move(values, moves, length):
         values[i] += length * moves[i]
 
 
-@kernel(inner=True)
-def _loss_of(losses, i, own):
-    """target, low, high and damping of a row for a machine."""
-    if losses.codes[i] == own:
-        return losses.target[i], losses.low[i], losses.high[i], losses.damping[i]
-    return -losses.target[i], -losses.high[i], -losses.low[i], losses.damping[i]
-
-
 @kernel(inner=True, fast_sums=True)
 def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, sums):
     """For n rows of squared losses: dual variables, whether they have curvature, and their parts.
@@ -261,7 +207,7 @@ def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, 
     up, down, linear_up, linear_down, square_up, square_down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     n_curved, n_changed = 0, 0
     n, tube = parts.shape[1], losses.tube
-    codes, target, low, high, damping, factor = _part_of(losses, start, start + n)
+    codes, target, low, high, damping, factor = part_of(losses, start, start + n)
     values, beta = values[start : start + n], beta[start : start + n]
     flags, old_flags = flags[start : start + n], old_flags[start : start + n]
     positive, negative = parts[0], parts[1]
@@ -307,7 +253,7 @@ def _measure_kinks(losses, own, width, start, values, centre, beta, flags, old_f
     """
     for r in range(parts.shape[1]):
         i = start + r
-        target, low, high, _ = _loss_of(losses, i, own)
+        target, low, high, _ = loss_of(losses, i, own)
         residual = target - values[i]
         cost = row_loss(residual, low, high, 0.0, losses.tube)
         damping = width / losses.factor[i]
@@ -328,52 +274,6 @@ def _measure_kinks(losses, own, width, start, values, centre, beta, flags, old_f
         sums[LINEAR + part] += linear
 
 
-@region(bare=True, fast_sums=True)
-def _add_pulls(
-    tile, first, size, losses, own, machines, lengths, widths, values, moves, betas, centres,
-    partial,
-):  # fmt: skip
-    group = first + tile
-    begin, stop = group * size, min((group + 1) * size, values.shape[1])
-    for a in range(len(machines)):
-        k = machines[a]
-        partial[group, a, 0], partial[group, a, 1] = _pulls(
-            losses, own[k], begin, stop, values[k], moves[k], lengths[a], betas[centres[a], k],
-            widths[a],
-        )  # fmt: skip
-
-
-@kernel(inner=True, fast_sums=True)
-def _pulls(losses, own, begin, stop, values, moves, length, centre, width):
-    """The sums of beta times move and of curvature times move^2, without a branch in the loop."""
-    first, second, tube = 0.0, 0.0, losses.tube
-    is_smooth = width == 0.0
-    scale = 1.0 if is_smooth else 1.0 / width
-    codes, target, low, high, _, factor = _part_of(losses, begin, stop)
-    values, moves, centre = values[begin:stop], moves[begin:stop], centre[begin:stop]
-    for i in range(len(values)):
-        side = 1.0 if codes[i] == own else -1.0
-        residual = target[i] - side * (values[i] + length * moves[i])
-        curvature = factor[i] * scale
-        if not is_smooth:
-            residual += side * centre[i] / curvature
-        excess = max(residual - tube, 0.0) + min(residual + tube, 0.0)
-        dual = min(max(excess * curvature, low[i]), high[i])
-        first += dual * side * moves[i]
-        is_curved = (dual != 0.0) & (low[i] < dual) & (dual < high[i])
-        second += curvature * moves[i] * moves[i] if is_curved else 0.0
-    return first, second
-
-
-@kernel(inner=True)
-def _part_of(losses, begin, stop):
-    """Arrays of some rows: indices from zero need no check in a loop."""
-    return (
-        losses.codes[begin:stop], losses.target[begin:stop], losses.low[begin:stop],
-        losses.high[begin:stop], losses.damping[begin:stop], losses.factor[begin:stop],
-    )  # fmt: skip
-
-
 @region(bare=True)
 def _best(
     tile, first, size, losses, own, machines, values, betas, slots, factors, order, out, worst
@@ -384,7 +284,7 @@ def _best(
         k = machines[a]
         worst[group, a] = 0.0
         for i in range(begin, stop):
-            target, low, high, damping = _loss_of(losses, i, own[k])
+            target, low, high, damping = loss_of(losses, i, own[k])
             beta = betas[slots[a], k, i]
             part = (0 if beta > 0.0 else 1) + (0 if low < beta < high else 2)
             beta *= factors[a, part]

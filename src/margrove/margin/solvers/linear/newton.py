@@ -28,9 +28,11 @@ import numpy as np
 
 from margrove._runtime import run_tiles
 from margrove.margin.linear import LinearProblem, OneVsRest
-from margrove.margin.solvers.linear.machine_rows import MachineRows, is_smooth
-from margrove.margin.solvers.linear.newton_steps import NEWTON, LineSearch, NewtonMachine
+from margrove.margin.solvers.linear.line_search import Line
+from margrove.margin.solvers.linear.machine_rows import MachineRows
+from margrove.margin.solvers.linear.newton_steps import NEWTON, NewtonMachine
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, merged_traces
+from margrove.margin.solvers.linear.row_losses import is_smooth
 
 __all__ = ["MOST_FEATURES", "NewtonProcess"]
 
@@ -129,7 +131,7 @@ class NewtonProcess:
             steps = np.stack([machine.step for machine in moving])
             bias_steps = np.array([machine.bias_step for machine in moving])
             self._rows.set_moves(numbers, steps, bias_steps)
-            lengths = self._search(moving, [LineSearch.along_step(each) for each in moving])
+            lengths = self._search(moving, [machine.line_of_step() for machine in moving])
             for machine in moving:
                 machine.move(lengths[machine.number])
         before = [machine.gap for machine in running]
@@ -209,22 +211,11 @@ class NewtonProcess:
 
         run_tiles(solve, len(machines), self._n_threads if is_large else 1)
 
-    def _search(
-        self, machines: Sequence[NewtonMachine], searches: Sequence[LineSearch]
-    ) -> dict[int, float]:
+    def _search(self, machines: Sequence[NewtonMachine], lines: Sequence[Line]) -> dict[int, float]:
         """The lengths of the steps of machines, whose moves are set."""
-        open_ = list(zip(machines, searches, strict=True))
-        while open_:
-            some = [machine for machine, _ in open_]
-            lengths = np.array([search.length for _, search in open_])
-            pulls = self._rows.pulls(_numbers(some), lengths, *_smoothing(some)).tolist()
-            for (_, search), (pull, curvature) in zip(open_, pulls, strict=True):
-                search.look(pull, curvature)
-            open_ = [each for each in open_ if not each[1].is_over]
-        return {
-            machine.number: search.length
-            for machine, search in zip(machines, searches, strict=True)
-        }
+        numbers = _numbers(machines)
+        lengths = self._rows.search(numbers, lines, *_smoothing(machines))
+        return dict(zip(numbers.tolist(), lengths, strict=True))
 
     def _settle_biases(self, machines: Sequence[NewtonMachine]) -> None:
         """The best b for this w, where no row has curvature, so that Newton's method cannot find b.
@@ -233,12 +224,12 @@ class NewtonProcess:
         """
         if not machines:
             return
-        searches = [LineSearch.along_bias(machine) for machine in machines]
-        for machine, search in zip(machines, searches, strict=True):
-            self._rows.set_bias_moves(machine.number, search.bias_step)
-        lengths = self._search(machines, searches)
-        for machine, search in zip(machines, searches, strict=True):
-            machine.b += lengths[machine.number] * search.bias_step
+        lines = [machine.line_of_bias() for machine in machines]
+        for machine in machines:
+            self._rows.set_bias_moves(machine.number, machine.bias_step)
+        lengths = self._search(machines, lines)
+        for machine in machines:
+            machine.b += lengths[machine.number] * machine.bias_step
         self._measure(machines, lengths)
 
     def _move_centres(self, machines: Sequence[NewtonMachine]) -> None:

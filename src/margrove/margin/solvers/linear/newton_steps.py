@@ -9,6 +9,12 @@ import numpy as np
 from scipy.linalg import lapack
 
 from margrove._runtime import kernel
+from margrove.margin.solvers.linear.line_search import (
+    GROWTH,
+    MOST_TRIALS,
+    SLOPE_LEFT,
+    Line,
+)
 from margrove.margin.solvers.linear.machine_rows import (
     LINEAR,
     LOSS,
@@ -23,7 +29,7 @@ from margrove.margin.solvers.linear.result import EpochPoint
 _MASSES = slice(MASSES, MASSES + 4)
 _ROUNDING = 1e-16
 
-__all__ = ["NEWTON", "LineSearch", "NewtonMachine", "NewtonRule", "solved"]
+__all__ = ["NEWTON", "NewtonMachine", "NewtonRule", "solved"]
 
 
 class NewtonRule(NamedTuple):
@@ -42,9 +48,9 @@ class NewtonRule(NamedTuple):
     solved: float = 0.5
     least_width: float = 1e-9
     patience: int = 25
-    slope_left: float = 0.05
-    most_trials: int = 60
-    growth: float = 8.0
+    slope_left: float = SLOPE_LEFT
+    most_trials: int = MOST_TRIALS
+    growth: float = GROWTH
 
 
 NEWTON = NewtonRule()
@@ -112,11 +118,6 @@ class NewtonMachine:
         """Whether b is free and can be improved, but no row has curvature."""
         return self.is_free and self._balance != 0.0 and self.sums[N_CURVED] == 0.0
 
-    @property
-    def balance(self) -> float:
-        """The sum of the dual variables."""
-        return self._balance
-
     # -- objectives --
 
     def take_slot(self, n_slots: int, *, is_smooth: bool) -> None:
@@ -169,6 +170,17 @@ class NewtonMachine:
         step = solved(squares, -gradient)
         self.step, self.bias_step = step[:-1], float(step[-1])
         self.slope = float(gradient @ step)
+
+    def line_of_step(self) -> Line:
+        """The line along the step."""
+        linear = float(self.w @ self.step) + self.price * self.b * self.bias_step
+        quadratic = float(self.step @ self.step) + self.price * self.bias_step**2
+        return Line(self.slope, linear, quadratic)
+
+    def line_of_bias(self) -> Line:
+        """The line of b alone: towards the sum of dual variables, as far as residuals reach."""
+        self.bias_step = self.reach if self._balance > 0.0 else -self.reach
+        return Line(-self._balance * self.bias_step, 0.0, 0.0)
 
     def move(self, length: float) -> None:
         self.w = self.w + length * self.step
@@ -254,56 +266,6 @@ def _scaled_inside(masses: np.ndarray) -> np.ndarray:
     if both >= abs(total) and both > 0.0:
         factors[[heavier, heavier + 2]] = 1.0 - abs(total) / both
     return factors
-
-
-class LineSearch:
-    """Looks for the length at which the slope (rising, piecewise linear) is nearly zero.
-
-    The slope of the penalties is linear + length * quadratic; that of the losses comes from rows.
-    """
-
-    def __init__(self, slope: float, linear: float, quadratic: float, bias_step: float) -> None:
-        self._enough = -NEWTON.slope_left * slope
-        self._linear, self._quadratic = linear, quadratic
-        self.bias_step = bias_step
-        self._low, self._high = 0.0, np.inf
-        self._trials = 0
-        self.length = 1.0
-        self.is_over = False
-
-    @classmethod
-    def along_step(cls, machine: NewtonMachine) -> LineSearch:
-        step, bias_step, price = machine.step, machine.bias_step, machine.price
-        linear = float(machine.w @ step) + price * machine.b * bias_step
-        quadratic = float(step @ step) + price * bias_step**2
-        return cls(machine.slope, linear, quadratic, bias_step)
-
-    @classmethod
-    def along_bias(cls, machine: NewtonMachine) -> LineSearch:
-        """In the direction of the sum of dual variables, as far as the residuals reach."""
-        bias_step = machine.reach if machine.balance > 0.0 else -machine.reach
-        return cls(-machine.balance * bias_step, 0.0, 0.0, bias_step)
-
-    def look(self, pull: float, curvature: float) -> None:
-        """Look at the sums of beta times move and curvature times move^2 at this length."""
-        length = self.length
-        at_length = self._linear + length * self._quadratic - pull
-        self._trials += 1
-        if abs(at_length) <= self._enough:
-            self.is_over = True
-            return
-        if at_length < 0.0:
-            self._low = length
-        else:
-            self._high = length
-        curvature += self._quadratic
-        guess = length - at_length / curvature if curvature > 0.0 else np.inf
-        if np.isinf(self._high):
-            guess = min(guess, NEWTON.growth * length)
-        if not self._low < guess < self._high:
-            guess = 0.5 * (self._low + self._high)
-        self.is_over = guess == length or self._trials == NEWTON.most_trials
-        self.length = guess
 
 
 def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:

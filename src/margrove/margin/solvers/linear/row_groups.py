@@ -92,7 +92,7 @@ class RowGroups:
         tiles = max(1, min(_MOST_TILES, -(-m // (_USUAL_GROUPS * TILE_ROWS))))
         self.size = tiles * TILE_ROWS if is_large else max(1, m)
         self.count = -(-m // self.size)
-        self._n_threads = n_threads if m * self.cells * n_columns > _WORTH_A_THREAD else 1
+        self.n_threads = n_threads if m * self.cells * n_columns > _WORTH_A_THREAD else 1
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -104,9 +104,13 @@ class RowGroups:
     def run_tiles(self, task: Any, n_tiles: int, work: float, *arguments: Any) -> None:
         """Call the region `task(tile, first, ...)` for tiles first + tile, some at a time."""
         work *= _IN_BLAS if self.by_blas else 1.0
-        at_once = max(1, int(_WORK_AT_ONCE / max(work, 1.0))) * self._n_threads
+        at_once = max(1, int(_WORK_AT_ONCE / max(work, 1.0))) * self.n_threads
         for first in range(0, n_tiles, at_once):
-            task(min(at_once, n_tiles - first), self._n_threads, first, *arguments)
+            task(min(at_once, n_tiles - first), self.n_threads, first, *arguments)
+
+    def passes_at_once(self, work: float) -> int:
+        """How many passes over all rows fit between two checks for an interrupt."""
+        return max(1, int(_WORK_AT_ONCE * self.n_threads / (work * max(1, len(self)))))
 
     def products(self, W: np.ndarray, b: np.ndarray, machines: np.ndarray, out: np.ndarray) -> None:
         """out[machines[a]] = X W[a] + b[a], for W (k, d) and out (., m)."""
