@@ -21,6 +21,7 @@ from margrove import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    RandomForestClassifier,
     RandomForestRegressor,
 )
 from margrove.datasets import load_breast_cancer, load_diabetes, load_iris, load_restaurant
@@ -429,3 +430,33 @@ def test_the_least_weight_of_a_leaf_is_taken_at_its_word() -> None:
         assert model.arrays_.weight.min() == fewest
         tenths = model.fit(X, y, np.full(30, 0.1)).arrays_  # which do not sum to 3
         assert tenths.n_samples.min() == 9
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("cls", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_nodes_of_many_rows_are_counted_in_parts(cls, n_jobs) -> None:
+    """Rows of weight 2 are summed up by other loops, with the same splits."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 9, 140_000), rng.integers(0, 2000, 140_000)]).astype(float)
+    y = ((X[:, 0] + X[:, 1] / 300 + rng.random(140_000)) // 3).astype(int)
+    plain = cls(max_depth=4, n_jobs=n_jobs).fit(X, y).arrays_
+    doubled = cls(max_depth=4, n_jobs=n_jobs).fit(X, y, np.full(140_000, 2.0)).arrays_
+    assert len(plain) > 20
+    for name in ("kind", "feature", "threshold", "children"):
+        a, b = getattr(plain, name), getattr(doubled, name)
+        assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    assert np.array_equal(2 * plain.n_samples, doubled.n_samples)
+
+
+def test_few_and_many_rows_find_the_same_leaves_of_a_forest() -> None:
+    """Many rows are sorted before they walk, and few rows walk alone."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 6))
+    model = RandomForestClassifier(12, max_depth=6, random_state=0).fit(X, X[:, 0] > X[:, 1])
+    whole = model.predict_proba(X)
+    for rows in (slice(0, 1), slice(1, 8), slice(4990, 5000)):
+        assert np.array_equal(model.predict_proba(X[rows]), whole[rows])
+    assert np.array_equal(model.predict(X), model.classes_[np.argmax(whole, axis=1)])
+    X[4000, 2] = np.inf
+    with pytest.raises(ValueError, match="row 4000"):
+        model.predict(X)

@@ -143,7 +143,9 @@ def _pointer_to(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), generate
 
 
-pointer_to: Any = intrinsic(_pointer_to) if IS_COMPILED else ctypes.c_void_p
+pointer_to: Any = (
+    intrinsic(_pointer_to) if IS_COMPILED else lambda address: ctypes.c_void_p(int(address))
+)
 
 
 @intrinsic

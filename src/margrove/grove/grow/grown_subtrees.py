@@ -98,11 +98,13 @@ def _compact(which: np.ndarray, room: _Room, n_threads: int) -> GrownSubtrees:
     counts, words = progress["n_nodes"].copy(), progress["n_words"].copy()
     first, first_word = np.append(0, np.cumsum(counts)), np.append(0, np.cumsum(words))
     source = room.nodes
-    nodes = Nodes(
-        np.empty(int(first[-1]), source.record.dtype).view(np.recarray),
-        *(np.empty((int(first[-1]), array.shape[1]), array.dtype) for array in source[1:-1]),
-        np.empty(int(first_word[-1]), np.uint32),
+    n = int(first[-1])
+    stats, centre, exponent, value = (
+        np.empty((n, array.shape[1]), array.dtype) for array in source[1:-1]
     )
+    record = np.empty(n, source.record.dtype).view(np.recarray)
+    subsets = np.empty(int(first_word[-1]), np.uint32)
+    nodes = Nodes(record, stats, centre, exponent, value, subsets)
     _copy_nodes(len(which), n_threads, room, words_of(source.record), first, first_word, nodes,
                 words_of(nodes.record))  # fmt: skip
     return GrownSubtrees(which, first[:-1], counts, nodes)

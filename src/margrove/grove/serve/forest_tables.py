@@ -11,7 +11,7 @@ import operator
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray
+from numba import carray  # type: ignore[attr-defined]
 
 from margrove._data import read_only
 from margrove._runtime import kernel, pointer_to, region

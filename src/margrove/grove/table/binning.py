@@ -168,15 +168,16 @@ def bin_columns(
     columns, values = coded.codes, coded.values
     lows, highs = list(values), list(values)
 
-    def group(j: int) -> None:
-        if not is_category[j]:
-            columns[j], lows[j], highs[j] = _grouped(columns[j], values[j], max_bins, weight)
-
+    codes = Codes(coded.arrays[0], coded.arrays[1], coded.arrays[2], coded.width, coded.place)
     if max_bins is not None:
+        most: int = max_bins
+
+        def group(j: int) -> None:
+            if not is_category[j]:
+                columns[j], lows[j], highs[j] = _grouped(columns[j], values[j], most, weight)
+
         run_tiles(group, d, n_threads)
         codes = _stacked(columns, n)
-    else:
-        codes = Codes(*coded.arrays, coded.width, coded.place)
     n_codes = np.array([len(low) for low in lows], dtype=np.int64)
     return BinnedDataset(codes, n, n_codes, lows, highs, coded.missing, is_category)
 
