@@ -15,8 +15,10 @@ must be the same for all numbers of cores, and those of trees, forests and boost
 from __future__ import annotations
 
 import argparse
+import contextlib
 import cProfile
 import hashlib
+import io
 import json
 import os
 import platform
@@ -293,6 +295,17 @@ def _output(*command: str) -> str:
         return ""
 
 
+def report() -> str:
+    """The tables for 1, 2, 4, ... cores, as markdown."""
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        main(_cores("1,2,4,8,16"), list(JOBS), list(LIBRARIES), phases=True)
+    return text.getvalue()
+
+
+def _cores(wanted: str) -> list[int]:
+    return [int(n) for n in wanted.split(",") if int(n) <= (os.cpu_count() or 1)]
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
         _, _, library, count, chosen, profiled = sys.argv
@@ -308,6 +321,6 @@ if __name__ == "__main__":
         parser.add_argument("--phases", action="store_true")
         given = parser.parse_args()
         main(
-            [int(n) for n in given.cores.split(",") if int(n) <= (os.cpu_count() or 1)],
+            _cores(given.cores),
             given.jobs.split(","), given.who.split(","), phases=given.phases,
         )  # fmt: skip

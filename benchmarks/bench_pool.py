@@ -16,6 +16,8 @@ Python.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import platform
 import statistics
@@ -193,6 +195,13 @@ def main(threads: int) -> None:
         f"\nProcessor time of the idle pool: {1e3 * (middle - before):.2f} ms in the first 100 ms, "
         f"{1e3 * (time.process_time() - middle):.2f} ms in the next 500 ms."
     )
+
+
+def report():
+    """The tables for all cores, as markdown."""
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        main(available_cores())
+    return text.getvalue()
 
 
 if __name__ == "__main__":

@@ -417,6 +417,8 @@ def test_inspecting_what_is_no_model() -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_golden_files_of_all_versions_load_and_answer_as_they_did(name) -> None:
+    # Kernel values of float32 rows are float32: how BLAS rounds them is no part of the file.
+    close = {"rtol": 1e-6} if name.endswith("float32") else {"rtol": 1e-12, "atol": 1e-14}
     for version in range(1, FORMAT_VERSION + 1):
         path = path_of(name, version)
         written_on, expected = golden_answers(path)
@@ -426,7 +428,7 @@ def test_golden_files_of_all_versions_load_and_answer_as_they_did(name) -> None:
             if written_on == architecture() or values.dtype.kind != "f":
                 assert in_full(values) == in_full(expected[method]), method
             else:
-                np.testing.assert_allclose(values, expected[method], rtol=1e-12, atol=1e-14)
+                np.testing.assert_allclose(values, expected[method], **close)
 
 
 def test_golden_files_are_small_and_all_known() -> None:

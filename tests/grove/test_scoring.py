@@ -181,10 +181,12 @@ def test_threads_change_nothing(method, monkeypatch) -> None:
     monkeypatch.setattr(scoring, "_WORK_OF_A_TILE", 0)
     trees, X = random_rounds(8, [31, 12, 33], 2), random_rows(8, 5000)
     tiles = []
-    run_tiles = scoring.run_tiles
-    monkeypatch.setattr(
-        scoring, "run_tiles", lambda *given: (tiles.append(given[1:]), run_tiles(*given))
-    )
+
+    def noting(region):
+        return lambda *given: (tiles.append(given[:2]), region(*given))
+
+    for name in ("walk_tile", "look_up_tile"):
+        monkeypatch.setattr(scoring, name, noting(getattr(scoring, name)))
     found = TreeScores(trees, N_CATEGORIES, np.zeros(2))
     one, two = (found.scores(X, n_threads=count) for count in (1, 2))
     assert tiles == [(5, 1), (5, 2)]
@@ -240,7 +242,7 @@ def test_tables_are_made_when_there_are_rows_enough() -> None:
     assert one._bits is None  # codes for one tree do not pay
     assert not found.is_worth_sharing(300)
     assert found.is_worth_sharing(10**6)
-    assert not found.is_worth_sharing(10**6, 3, 4)
+    assert not found.is_worth_sharing(3_000, 3, 4)
 
 
 @pytest.mark.nojit

@@ -3,6 +3,7 @@ from .estimator import RUN_CONTROL as RUN_CONTROL
 from .estimator import Estimator as Estimator
 from .instructions import are_scattered as are_scattered
 from .instructions import atomic_add as atomic_add
+from .instructions import carray as carray
 from .instructions import fetch as fetch
 from .instructions import pointer_to as pointer_to
 from .instructions import row_ahead as row_ahead

@@ -17,7 +17,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import types
+from numba import carray, types  # type: ignore[attr-defined]
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
@@ -31,6 +31,7 @@ __all__ = [
     "atomic_swap",
     "atomic_write",
     "call_tile",
+    "carray",
     "fetch",
     "pointer_to",
     "relax",

@@ -7,8 +7,11 @@ search                the best split of a node
 halving               the most even split, for trees that have become too deep
 partitioning          the rows of a node become those of its children
 frontier              the nodes that are still to be split
+node_sums             what many large nodes sum up to, over tiles of their rows
+group_search          the best splits of large nodes, through histograms of their codes
 subtree               a subtree of at most 65,536 rows, grown in one compiled loop
-tree_builder          builds one tree: large nodes one by one, subtrees side by side
+grown_subtrees        many subtrees side by side, each grown in one tile
+tree_builder          builds one tree: large nodes level by level, then their subtrees
 forest_tree_builder   builds the trees of a forest, one after the other
 multiway              builds a multiway tree, as in the lectures: ID3 and C4.5
 oblique               builds an oblique tree: a node may ask a linear machine

@@ -2,6 +2,7 @@
 
 boosted_scores   scores of boosting: sums over rounds of small trees
 boosted_walk     the trees of boosting joined in one array, and rows that walk through them
+forest_tables    rows walk through all trees of a forest in one region
 forest_walk      rows walk through the trees of a forest and collect values or votes
 leaf_bits        the leaves of many rows in small trees, found with bit masks
 packed_trees     a tree in 20 bytes a node, as forests and boosting keep it

@@ -11,10 +11,9 @@ import operator
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
 
 from margrove._data import read_only
-from margrove._runtime import kernel, pointer_to, region
+from margrove._runtime import carray, kernel, pointer_to, region
 from margrove.grove.serve.forest_walk import (
     add_numbers,
     add_rows,

@@ -144,13 +144,19 @@ def _add_tile(tile, first, X, scale, shift, sources, ranges, weights, out):
                 for c in range(weights.shape[1]):
                     out[group, begin + i, c] += sums[i, c]
             continue
-        for c in range(weights.shape[1]):
-            weight = weights[k, c]
-            for i in range(len(a2)):
-                total, row = 0.0, block[i]
-                for j in range(end - start):
-                    total += np.float64(row[j]) * np.float64(weight[j])
-                out[group, begin + i, c] += total
+        _add_products(block, end - start, weights[k], out[group, begin : begin + len(a2)])
+
+
+@compiled(bare=True, fast_sums=True)
+def _add_products(block, n_columns, weights, out):
+    """out += block @ weights.T, for the rows of `out` and the first columns of the block."""
+    for c in range(len(weights)):
+        weight = weights[c]
+        for i in range(len(out)):
+            total, row = 0.0, block[i]
+            for j in range(n_columns):
+                total += np.float64(row[j]) * np.float64(weight[j])
+            out[i, c] += total
 
 
 @compiled(hidden=True, fast_sums=True)
@@ -180,7 +186,7 @@ def _add_in_python(
 ) -> None:
     kind = np.result_type(points.X.dtype, support.X.dtype)
     sources = [
-        (group, support.take(tile), np.ascontiguousarray(coef[tile], dtype=kind))
+        (group, support.take(tile), np.ascontiguousarray(coef[tile].T, dtype=kind))
         for group, tile in blocks
     ]
     scratch = Scratch()
@@ -192,7 +198,11 @@ def _add_in_python(
             for group, source, weights in sources:
                 block = scratch.tile(TILE_ROWS, len(source), kind)
                 kernel.block(tile_points, source, block)
-                out[group, rows] += (block @ weights)[: len(out[group, rows])]
+                target = out[group, rows]
+                if len(weights) > _FEW_COLUMNS:
+                    target += (block @ weights.T)[: len(target)]
+                else:
+                    _add_products(block, len(source), weights, target)
 
     run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
 
