@@ -136,9 +136,11 @@ def _multiply(tile, first, size, by_blas, X, rows, W, b, machines, out):
     group = first + tile
     begin, stop = group * size, min((group + 1) * size, len(rows))
     if not by_blas:
-        for i in range(begin, stop):
-            for a in range(k):
-                out[machines[a], i] = _row_product(X, rows[i], W[a]) + b[a]
+        for a in range(k):
+            line = out[machines[a]]
+            multiply_rows(X, rows, begin, stop, W[a], line)
+            for i in range(begin, stop):
+                line[i] += b[a]
         return
     block, product = np.empty(TILE_ROWS * d), np.empty(TILE_ROWS * k)
     for start in range(begin, stop, TILE_ROWS):
@@ -214,20 +216,16 @@ def load_rows(X, rows, start, first_column, out):
             out[i, j] = 1.0
 
 
-@kernel(inner=True, fast_sums=True)
-def _row_product(X, row, w):
-    total = 0.0
-    if X.is_dense:
-        for j in range(X.dense.shape[1]):
-            total += X.dense[row, j] * w[j]
-    else:
-        for k in range(X.indptr[row], X.indptr[row + 1]):
-            total += X.data[k] * w[X.indices[k]]
-    return total
-
-
 @kernel(fast_sums=True)
 def multiply_rows(X, rows, start, end, p, out):
     """out[i] = x.p of the rows start .. end."""
     for i in range(start, end):
-        out[i] = _row_product(X, rows[i], p)
+        row = rows[i]
+        total = 0.0
+        if X.is_dense:
+            for j in range(X.dense.shape[1]):
+                total += X.dense[row, j] * p[j]
+        else:
+            for k in range(X.indptr[row], X.indptr[row + 1]):
+                total += X.data[k] * p[X.indices[k]]
+        out[i] = total
