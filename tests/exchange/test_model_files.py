@@ -36,7 +36,6 @@ from margrove.exceptions import ModelFileError, UnsavableModelError
 from margrove.exchange.model_file.files import inspect_file, load, save
 from margrove.exchange.model_file.kinds import kinds
 from margrove.exchange.model_file.values import LEFT_OUT
-from margrove.margin.svm.kernel_machine import KernelMachine
 
 
 def saved(model: Any) -> bytes:
@@ -416,6 +415,12 @@ def test_inspecting_what_is_no_model() -> None:
 # -- golden files --
 
 
+def has_kernel_machine(model: Any) -> bool:
+    """Whether the model is a kernel machine, or has one inside."""
+    saved_model = pickle.dumps(model)
+    return b"margrove.margin.svm" in saved_model or b"margrove.select.machines" in saved_model
+
+
 @pytest.mark.parametrize("name", ZOO)
 def test_golden_files_of_all_versions_load_and_answer_as_they_did(name) -> None:
     # In which order the values of a kernel machine are added up is no part of its file, nor how
@@ -427,7 +432,7 @@ def test_golden_files_of_all_versions_load_and_answer_as_they_did(name) -> None:
         model = load(path)
         found = dict(answers(model, few_rows(ZOO[name])))
         assert list(found) == list(expected)
-        is_exact = written_on == architecture() and not isinstance(model, KernelMachine)
+        is_exact = written_on == architecture() and not has_kernel_machine(model)
         for method, values in found.items():
             if is_exact or values.dtype.kind != "f":
                 assert in_full(values) == in_full(expected[method]), method
