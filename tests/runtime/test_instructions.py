@@ -10,6 +10,7 @@ from tests.interrupts import PATIENCE
 
 from margrove._runtime.instructions import (
     atomic_add,
+    atomic_exchange_if,
     atomic_read,
     atomic_swap,
     atomic_write,
@@ -23,8 +24,10 @@ def use_words(words):
     atomic_write(words, 1, 5)
     before = atomic_add(words, 1, 3)
     swapped = atomic_swap(words, 1, 40)
+    kept = atomic_exchange_if(words, 1, 39, 50)
+    exchanged = atomic_exchange_if(words, 1, 40, 60)
     yield_core()
-    return before, swapped, atomic_read(words, 1)
+    return before, swapped, kept, exchanged, atomic_read(words, 1)
 
 
 @compiled_for_user
@@ -35,8 +38,8 @@ def add_one_by_one(words, times):
 
 def test_words_are_read_and_changed_in_one_step() -> None:
     words = np.zeros(3, np.int64)
-    assert use_words(words) == (5, 8, 40)
-    assert words.tolist() == [0, 40, 0]
+    assert use_words(words) == (5, 8, 40, 40, 60)
+    assert words.tolist() == [0, 60, 0]
     add_one_by_one(words, 0)  # compiled
     threads = [threading.Thread(target=add_one_by_one, args=(words, 100_000)) for _ in range(4)]
     for own in threads:
