@@ -10,7 +10,7 @@ from tests.oracles.quadratic import objective, solve_qp
 
 from margrove.margin.kernels.functions import RBF, Linear, Polynomial
 from margrove.margin.kernels.gram_matrices import gram_of
-from margrove.margin.solvers.dual.smo import SmoProcess, SmoRule
+from margrove.margin.solvers.dual import SmoProcess, SmoRule
 from margrove.margin.svm import problems
 
 KERNELS = [Linear(), RBF(gamma=0.5), RBF(gamma=20.0), Polynomial(gamma=1.0, degree=2, coef0=1.0)]

@@ -96,11 +96,20 @@ class SharedGram:
             rounding=self._rounding,
         )
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the matrix has been computed in float64."""
+        return self._rows is not None and self._rows.dtype == np.float64
+
+    def whole(self, members: np.ndarray) -> PairGram:
+        """The matrix of some points, if all of the matrix has been computed."""
+        assert self._rows is not None
+        return PairGram(self._rows, *_ranges(members))
+
     def _source(self, members: np.ndarray) -> GramSource:
-        first, second = _ranges(members)
         if self._rows is not None:
-            return PairGram(self._rows, first, second)
-        return self._dense_gram(first, second)
+            return self.whole(members)
+        return self._dense_gram(*_ranges(members))
 
     def _dense_gram(self, first: slice, second: slice) -> DenseGram:
         left, right = self._chosen.take(first), self._chosen.take(second)

@@ -326,7 +326,7 @@ class PairGram:
     def grow(self, rows: np.ndarray, n_new: int, last: np.ndarray, out: np.ndarray) -> None:
         _grow(self, rows, n_new, last, out)
 
-    def full(self) -> TileView | None:
+    def full(self) -> TileView:
         """The slab itself."""
         return TileView(self._rows.slab, self._first.start, self._middle, self._second.start)
 

@@ -49,7 +49,7 @@ class SolverPlan:
 
     solver       the name of the solver
     is_shared    whether machines of one process share kernel values
-    is_alone     whether there is only one machine
+    is_alone     whether there is only one machine, which is solved in blocks
     cache_bytes  memory for kernel values
     """
 
@@ -138,8 +138,8 @@ class SpreadMachines:
 
 def _many(shared: Any, machines: list[Machine]) -> ManyProblems:
     estimator, training, plan = shared
-    makers, _ = estimator._makers(training, machines, plan, n_threads=1)
-    return ManyProblems(makers)
+    found: ManyProblems = estimator._many_problems(training, machines, plan, n_threads=1)
+    return found
 
 
 def _solve_task(shared: Any, machines: list[Machine]) -> list[SolverResult]:

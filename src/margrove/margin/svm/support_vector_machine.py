@@ -40,13 +40,13 @@ from margrove.margin.kernels import (
 from margrove.margin.solvers.dual import (
     DENSE_SOLVERS,
     Demand,
-    Gram,
     ManyProblems,
     SmoProcess,
     SmoRule,
     Solver,
     SolverResult,
     TracePoint,
+    solve_at_once,
 )
 from margrove.margin.svm.certificates import Certificate, certificate
 from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
@@ -264,13 +264,10 @@ class SupportVectorMachine(KernelMachine):
         if tasks is not None:
             return tasks
         n_threads = self._threads(len(training.points))
-        makers, side_by_side = self._makers(training, machines, plan, n_threads)
-        return ManyProblems(
-            makers,
-            side_by_side=side_by_side,
+        return self._many_problems(
+            training, machines, plan, n_threads,
             gap_of=lambda k, result: self._gap(training, machines[k], result),
-            sizes=[len(machine.problem) for machine in machines],
-        )
+        )  # fmt: skip
 
     def _plan(self, training: TrainingSet, machines: list[Machine]) -> SolverPlan:
         solver = self._solver_for(machines[0].problem)  # machines differ in their rows only
@@ -284,27 +281,87 @@ class SupportVectorMachine(KernelMachine):
             largest == n_points and largest**2 * 4 <= cache_bytes
         )
         in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)
-        is_alone = len(machines) == 1
+        is_alone = len(machines) == 1 and len(machines[0].problem) > SmoRule.block
         return SolverPlan(solver, is_small and in_order and not is_alone, is_alone, cache_bytes)
 
-    def _makers(
-        self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
-    ) -> tuple[list[Callable[[], Solver]], int]:
-        """For each machine a function that makes its solver, and how many may run together."""
+    def _many_problems(
+        self,
+        training: TrainingSet,
+        machines: list[Machine],
+        plan: SolverPlan,
+        n_threads: int,
+        *,
+        gap_of: Callable[[int, SolverResult], float] | None = None,
+    ) -> ManyProblems:
+        """The machines as one process: for each a function that makes its solver."""
+        sizes = [len(machine.problem) for machine in machines]
+        as_process = partial(ManyProblems, gap_of=gap_of, sizes=sizes)
         if plan.solver != "smo":
             dense = partial(self._dense_solver, training, DENSE_SOLVERS[plan.solver], n_threads)
-            return [partial(dense, machine) for machine in machines], 1
-        grams, side_by_side = self._grams(training, machines, plan, n_threads)
+            return as_process([partial(dense, machine) for machine in machines])
+        rules = [
+            SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
+            for machine in machines
+        ]
+        if not plan.is_shared:
+            make = partial(self._alone, training, plan, n_threads)
+            return as_process(
+                [partial(make, *given) for given in zip(machines, rules, strict=True)]
+            )
+        shared = SharedGram(
+            training.kernel,
+            training.points,
+            [machine.members for machine in machines],
+            cache_bytes=plan.cache_bytes,
+            n_threads=n_threads,
+        )
+        # Of few large machines the rows are shared by the threads, not the machines.
+        is_few = max(sizes) > LARGEST_TILE and _FEW_MACHINES * len(machines) < n_threads
+        side_by_side = 1 if is_few else n_threads
         inner_threads = 1 if side_by_side > 1 else n_threads
 
-        def make(machine: Machine, gram: Callable[[], Gram]) -> Solver:
-            rule = SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
-            names = training.rows[machine.members]
-            return SmoProcess(machine.problem, gram(), rule, names=names, n_threads=inner_threads)
+        def make_sharing(machine: Machine, rule: SmoRule) -> SmoProcess:
+            names, gram = training.rows[machine.members], shared.of_points(machine.members)
+            return SmoProcess(machine.problem, gram, rule, names=names, n_threads=inner_threads)
 
-        return [
-            partial(make, m, gram) for m, gram in zip(machines, grams, strict=True)
-        ], side_by_side
+        def solve_easy(numbers: list[int], n_threads: int) -> list[SolverResult | Solver]:
+            found = solve_at_once(
+                [machines[k].problem for k in numbers],
+                [shared.whole(machines[k].members) for k in numbers],
+                [rules[k] for k in numbers],
+                n_threads=n_threads,
+            )
+            return [
+                outcome if isinstance(outcome, SolverResult)
+                else make_sharing(machines[k], rules[k]).go_on(outcome)
+                for k, outcome in zip(numbers, found, strict=True)
+            ]  # fmt: skip
+
+        is_easy = shared.is_whole and max(sizes) <= SmoRule.block
+        return as_process(
+            [partial(make_sharing, *given) for given in zip(machines, rules, strict=True)],
+            side_by_side=side_by_side,
+            solve_easy=solve_easy if is_easy else None,
+        )
+
+    def _alone(
+        self,
+        training: TrainingSet,
+        plan: SolverPlan,
+        n_threads: int,
+        machine: Machine,
+        rule: SmoRule,
+    ) -> Solver:
+        """A solver that computes the kernel values of its own machine."""
+        points = training.points
+        gram = gram_of(
+            training.kernel,
+            points if plan.is_alone else points.take(machine.members),
+            cache_bytes=plan.cache_bytes,
+            n_threads=n_threads,
+        )
+        names = training.rows[machine.members]
+        return SmoProcess(machine.problem, gram, rule, names=names, n_threads=n_threads)
 
     def _dense_solver(
         self,
@@ -353,25 +410,6 @@ class SupportVectorMachine(KernelMachine):
     def _threads(self, n_points: int) -> int:
         """The threads that `n_jobs` allows; one for a small problem."""
         return 1 if n_points < _FEW else resolve_n_jobs(self.n_jobs, unset="all")
-
-    def _grams(
-        self, training: TrainingSet, machines: list[Machine], plan: SolverPlan, n_threads: int
-    ) -> tuple[list[Callable[[], Gram]], int]:
-        """For each machine a function that makes its Gram matrix, and how many may run together."""
-        kernel, points, cache_bytes = training.kernel, training.points, plan.cache_bytes
-        if not plan.is_shared:
-
-            def make(machine: Machine) -> Gram:
-                used = points if plan.is_alone else points.take(machine.members)
-                return gram_of(kernel, used, cache_bytes=cache_bytes, n_threads=n_threads)
-
-            return [partial(make, machine) for machine in machines], 1
-        members = [machine.members for machine in machines]
-        shared = SharedGram(kernel, points, members, cache_bytes=cache_bytes, n_threads=n_threads)
-        # Of few large machines the rows are shared by the threads, not the machines.
-        is_few = max(map(len, members)) > LARGEST_TILE and _FEW_MACHINES * len(machines) < n_threads
-        side_by_side = 1 if is_few else n_threads
-        return [partial(shared.of_points, machine.members) for machine in machines], side_by_side
 
     def _warn_unless_converged(
         self,

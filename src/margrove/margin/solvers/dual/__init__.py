@@ -4,6 +4,8 @@ choice               the solvers by name, as in `solver=` of an estimator
 result               the result of every solver of a dual problem
 many_problems        several problems as one process
 smo                  sequential minimal optimisation with block decomposition
+whole_problems       the same for problems without blocks, many of them in one compiled call
+optimality           tolerance, violation, objective and offsets of a point
 pair_steps           the compiled pair steps on one tile of a Gram matrix
 faces                Newton steps on a face: all free variables of a small problem move at once
 c_path               the machines for a sequence of C over one Gram matrix

@@ -9,9 +9,10 @@ from .choice import DENSE_SOLVERS as DENSE_SOLVERS
 from .choice import Demand as Demand
 from .many_problems import ManyProblems as ManyProblems
 from .many_problems import Solver as Solver
+from .optimality import SmoRule as SmoRule
 from .primal_sgd import primal_objective as primal_objective
 from .result import SolverResult as SolverResult
 from .result import TracePoint as TracePoint
 from .smo import Gram as Gram
 from .smo import SmoProcess as SmoProcess
-from .smo import SmoRule as SmoRule
+from .whole_problems import solve_at_once as solve_at_once

@@ -22,6 +22,7 @@ from margrove.margin.solvers.dual.result import SolverResult
 __all__ = ["ManyProblems", "Solver"]
 
 _PER_THREAD = 8  # problems that a thread may begin in one slice
+_EASY_WORK = 2e7  # squared numbers of variables that a thread may try to solve in one slice
 
 
 class Solver(Process, Protocol):
@@ -36,6 +37,9 @@ class ManyProblems:
     `makers` are functions that make the solvers. A solver is made when it starts and replaced by
     its result when it is done, so that only running solvers take memory. Results depend neither on
     the number of threads nor on where slices end. `sizes` are the numbers of variables.
+
+    `solve_easy` is a function (numbers, n_threads) that tries to solve problems without solvers. It
+    returns their results, and for problems that need more than that a solver that goes on.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class ManyProblems:
         figure: str = "violation",
         gap_of: Callable[[int, Any], float] | None = None,
         sizes: Sequence[int] = (),
+        solve_easy: Callable[[list[int], int], list[Any]] | None = None,
     ) -> None:
         self._gap_of = gap_of
         self._n_variables = list(sizes)
@@ -57,7 +62,9 @@ class ManyProblems:
         self._makers = list(makers)
         self._side_by_side = side_by_side
         self._running: dict[int, Solver] = {}
-        self._next = 0
+        self._waiting = list(range(len(makers)))
+        self._solve_easy = solve_easy
+        self._untried = self._waiting if solve_easy is not None else []
         self._results: list[Any] = [None] * len(makers)
         self._steps: list[Any] = []
 
@@ -91,9 +98,12 @@ class ManyProblems:
         """Run a slice of every running solver, and start new ones when some finish."""
         # A listener gets the steps of one problem after the other.
         places = 1 if step_capacity() else self._side_by_side
-        waiting = list(range(self._next, min(len(self._makers), self._next + _PER_THREAD * places)))
-        batch = list(self._running) + waiting[: max(0, _PER_THREAD * places - len(self._running))]
-        self._next = max([self._next, *(number + 1 for number in batch)])
+        if self._untried and not step_capacity():
+            self._try_easy(places)
+            return work
+        n_new = max(0, _PER_THREAD * places - len(self._running))
+        batch = list(self._running) + self._waiting[:n_new]
+        self._waiting = self._waiting[n_new:]
         deadline = time.monotonic() + SLICE_SECONDS
 
         def run(place: int) -> None:
@@ -116,6 +126,24 @@ class ManyProblems:
             solver = self._running.get(number)
             self._steps += last_steps.get(number, []) if solver is None else solver.read_steps()
         return work
+
+    def _try_easy(self, n_threads: int) -> None:
+        """Try the next problems without solvers, a slice of them."""
+        assert self._solve_easy is not None
+        work = np.cumsum(np.square(np.array(self._n_variables, float)[self._untried]))
+        count = max(1, int(np.searchsorted(work, _EASY_WORK * n_threads)))
+        batch, untried = self._untried[:count], self._untried[count:]
+        for number, result in zip(batch, self._solve_easy(batch, n_threads), strict=True):
+            if isinstance(result, SolverResult):
+                self._results[number] = result
+                self._reached.append(result.violation)
+            else:
+                self._running[number] = result
+        self._untried, self._waiting = untried, self._not_begun()
+
+    def _not_begun(self) -> list[int]:
+        pairs = enumerate(self._results)
+        return [k for k, result in pairs if result is None and k not in self._running]
 
     def state(self) -> dict[str, Any]:
         """Results, and the states of running solvers; solvers without a state start again."""
@@ -144,10 +172,8 @@ class ManyProblems:
             solver.restore(entry["state"])  # type: ignore[attr-defined]
             self._running[number] = solver
         self._results = results
-        begun = [k for k, found in enumerate(results) if found is not None or k in self._running]
-        self._next = max(begun, default=-1) + 1
-        for number in set(range(self._next)) - set(begun):
-            self._running[number] = self._makers[number]()
+        self._waiting = self._not_begun()
+        self._untried = self._waiting if self._solve_easy is not None else []
 
     def _result_of(self, number: int, values: Any) -> Any:
         return SolverResult.of_values(values, self._n_variables[number])

@@ -6,7 +6,8 @@
 by pair steps (`pair_steps.solve_tile`), which need only their tile of K. Then full rows of K are
 computed for the variables that changed, and the values (K c)_i, c = a y, of all points are updated
 in one pass. Rows of free variables will be used again and are cached (`gram_rows.GramRows`); most
-variables at a bound stay there. A problem that fits into one block is solved on its tile only.
+variables at a bound stay there. A problem that fits into one block is solved on its tile only
+(`whole_problems.solve_whole`).
 
 **Stopping** is on the violation over all variables, from the values of all points. Values are
 float64, but rows may be float32, whose rounding errors add up; their size is measured
@@ -37,31 +38,41 @@ from margrove._runtime import (
     table_of,
     taken,
 )
-from margrove.margin.kernels import GramSource, TileView, add_rows
+from margrove.margin.kernels import GramSource, TileView
 from margrove.margin.solvers.dual.faces import descend_on_faces
+from margrove.margin.solvers.dual.optimality import (
+    ROWS_MEASURED,
+    SmoRule,
+    Variables,
+    measure_part,
+    offsets_of,
+)
 from margrove.margin.solvers.dual.pair_steps import FLOAT32_ETA, FLOAT64_ETA, PairRecord, solve_tile
 from margrove.margin.solvers.dual.result import SolverResult, TracePoint
+from margrove.margin.solvers.dual.whole_problems import (
+    INNER_TOLERANCE,
+    ROUNDING,
+    SHARPENING_STEPS,
+    FirstRound,
+    most_steps,
+    sharper_tolerance,
+    solve_whole,
+    split_by_sign,
+    sum_of_tile,
+)
 from margrove.margin.svm import DualProblem
 
-__all__ = ["Gram", "SmoProcess", "SmoRule", "SmoStep"]
+__all__ = ["Gram", "SmoProcess", "SmoStep"]
 
 _STATE = ("alpha", "iterations", "rounds", "_at_floor")
-_EPS = float(np.finfo(np.float64).eps)
-_NEGLIGIBLE = 1e-10  # relative to the largest alpha
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
-_STEPS_PER_VARIABLE = 10
+_SLOW_STEPS = 10  # per variable
 _MOST_DISAGREEMENTS = 20  # rounds in which pair steps and values disagree about the violation
 _MOST_STALLS = 3  # recomputations of the values without progress
 _MOST_IDLE_NEWTON = 40  # Newton descents without progress
 _PROGRESS = 0.5  # of the violation, between two recomputations of the values
-_TINY = 512  # variables, all in one float64 tile, whose pair steps take almost no time
-_SHARPER = 1e-4  # of the tolerance, to which tiny problems are solved
-_SHARPENING_STEPS = 100
 _SAFE_SHARE = 0.125  # of the tolerance: rounding below it needs no recomputation
 _ROWS_COPIED = 64  # in a tile
-_ROWS_MEASURED = 2048
-_LEAST_BUDGET = 2_000_000
-_BUDGET_PER_VARIABLE = 1000
 
 
 @dataclass(frozen=True)
@@ -71,21 +82,6 @@ class SmoStep:
     first: int
     second: int
     change: float
-
-
-@dataclass(frozen=True)
-class SmoRule:
-    """Tolerance, step limit (-1: a large one), and size of the blocks."""
-
-    tol: float = 1e-3
-    max_iter: int = -1
-    block: int = 2048
-
-    def budget(self, n_variables: int) -> int:
-        """`max_iter`, or a limit that is hardly ever reached."""
-        if self.max_iter >= 0:
-            return self.max_iter
-        return max(_LEAST_BUDGET, _BUDGET_PER_VARIABLE * n_variables)
 
 
 @dataclass(frozen=True)
@@ -129,17 +125,18 @@ class SmoProcess:
         self._source = gram.fast
         self._rounding = gram.rounding
         self._largest_entry = float(np.abs(gram.fast.diagonal).max(initial=0.0))
-        self._yp = problem.y * problem.p
-        self._given = tuple(map(read_only, (problem.rows, problem.y, problem.u, self._yp)))
+        self._is_whole = len(problem) <= rule.block
+        given = (problem.rows, problem.y, problem.u, problem.y * problem.p)
+        self._variables = Variables(*map(read_only, given))
         self._budget = rule.budget(len(problem))
         self.alpha = problem.start.copy()
         self._coef = self._coefficients()
-        self._values = gram.values(self._coef, np.arange(len(gram.fast)))
         self._is_fresh = True
         self._block = np.empty(0, dtype=np.int64)
         self._n_kept = 0
         self._last_tile = self._spare_tile = np.empty((0, 0), gram.fast.dtype)
         self._full: TileView | None = None
+        self._values = self._all_values()
         self._steps: list[SmoStep] = []
         self._last_fresh = np.inf
         self._coef_of_fresh = self._coef
@@ -181,27 +178,33 @@ class SmoProcess:
         if self._is_slow and self._is_small() and self._idle_newton < _MOST_IDLE_NEWTON:
             self._step_on_faces()
             return float(len(self._problem)) ** 2
-        chosen, alpha, steps = self._solve_block(self._choose_block())
+        alpha, values, steps, n_chosen = (
+            self._solve_whole() if self._is_whole else self._solve_block()
+        )
         if steps == 0:
             self._refresh()
             return float(len(self._problem))
-        change = alpha - self.alpha[chosen]
-        if len(chosen) == len(self._problem):
-            values = self._values + self._sum_of_tile(change)
-        else:
-            values = self._values + self._sum_of_rows(chosen, alpha, change)
-        new_alpha = self.alpha.copy()
-        new_alpha[chosen] = alpha
+        n_changed = np.count_nonzero(alpha != self.alpha)
+        self._move(alpha, values, steps, n_chosen)
+        return float(n_changed) * len(self._source) + float(steps) * n_chosen
+
+    def go_on(self, first: FirstRound) -> SmoProcess:
+        """Go on after a first round that was made elsewhere."""
+        if first.steps:
+            self._move(first.alpha, first.values, first.steps, len(self._problem))
+        return self
+
+    def _move(self, alpha: np.ndarray, values: np.ndarray, steps: int, n_chosen: int) -> None:
+        """Take the point where a round of pair steps on so many variables has ended."""
         # In one step, so that alpha and values agree after an interrupt.
-        self.alpha, self._values, self._is_fresh = new_alpha, values, False
+        self.alpha, self._values, self._is_fresh = alpha, values, False
         self._coef = self._coefficients()
-        self._is_slow = steps >= _STEPS_PER_VARIABLE * len(chosen)
+        self._is_slow = steps >= _SLOW_STEPS * n_chosen
         self.iterations += steps
         self.rounds += 1
         self._measure()
-        if len(chosen) == len(self._problem) and not self._is_slow:
+        if self._is_whole and not self._is_slow:
             self._notice_rounding()
-        return float(np.count_nonzero(change)) * len(self._source) + float(steps) * len(chosen)
 
     def state(self) -> dict[str, Any]:
         """The point and its trace; everything else is recomputed by `restore`."""
@@ -215,7 +218,7 @@ class SmoProcess:
         trace = records_of(TracePoint, state["trace"], "trace")
         put_back(self, _STATE, state)
         self._coef = self._coef_of_fresh = self._coefficients()
-        self._values = self._gram.values(self._coef, np.arange(len(self._values)))
+        self._values = self._all_values()
         self._measure()
         self.trace = trace
 
@@ -236,12 +239,9 @@ class SmoProcess:
 
     def _choose_block(self) -> np.ndarray:
         """The worst violators of both sides, and the newer half of the last block."""
-        m = len(self._problem)
-        size = min(self._rule.block, m)
-        if size == m:
-            return np.arange(m)
+        size = self._rule.block
         kept = self._block[: size // 2]
-        is_taken = np.zeros(m, dtype=bool)
+        is_taken = np.zeros(len(self._problem), dtype=bool)
         is_taken[kept] = True
         chosen, n_missing = [], size - len(kept)
         signs = (1, -1) if self._problem.keeps_sum else (0,)
@@ -262,7 +262,7 @@ class SmoProcess:
         """
         problem = self._problem
         values = np.empty(len(problem))
-        _, y, u, _ = self._given
+        _, y, u, _ = self._variables
         count = min(
             count, _write_candidates(self._f, self.alpha, u, y, sign, rising, is_taken, values)
         )
@@ -272,58 +272,42 @@ class SmoProcess:
         is_taken[found] = True
         return found
 
-    def _solve_block(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """The block (possibly reordered), its new alpha, and the number of steps."""
-        problem, rule = self._problem, self._rule
-        if len(chosen) == len(problem):
-            tile, tol = self._full_tile(), 0.9 * rule.tol
-        else:
-            chosen, tile = self._tile_of_block(chosen)
-            tol = max(0.5 * rule.tol, _INNER_SHARE * self.violation)
-        alpha, f = self.alpha[chosen], self._f[chosen]
-        most = min(self._budget - self.iterations, _STEPS_PER_VARIABLE * len(chosen) + 10_000)
-        steps = self._take_steps(tile, chosen, alpha, f, tol, most)
-        if len(chosen) == len(problem) and 0 < steps < most and self._may_sharpen():
-            steps += self._sharpen(alpha, steps)
-        return chosen, alpha, steps
-
-    def _may_sharpen(self) -> bool:
-        """Whether the problem is tiny; not for nu, whose solution is divided by its margin."""
-        return len(self._problem) <= _TINY and not self._problem.keeps_sum
-
-    def _sharpen(self, alpha: np.ndarray, steps: int) -> int:
-        """Continue below the tolerance, with as many steps again; returns the number of steps.
-
-        So the solution of a tiny problem depends neither on the order of its rows nor on whether
-        its kernel is built in, a function, or a given matrix.
-        """
+    def _solve_block(self) -> tuple[np.ndarray, np.ndarray, int, int]:
+        """The new alpha and values, and the number of steps and of variables of the block."""
         problem = self._problem
-        f = self._f + self._sum_of_tile(alpha - self.alpha)[problem.rows]
-        most = min(self._budget - self.iterations - steps, steps + _SHARPENING_STEPS)
-        tol = 0.9 * _SHARPER * self._rule.tol
-        return self._take_steps(self._full_tile(), np.arange(len(problem)), alpha, f, tol, most)
-
-    def _take_steps(
-        self,
-        tile: TileView,
-        chosen: np.ndarray,
-        alpha: np.ndarray,
-        f: np.ndarray,
-        tol: float,
-        most: int,
-    ) -> int:
-        """Pair steps on the chosen variables, which change alpha; returns their number."""
-        problem, rows = self._problem, self._problem.rows[chosen]
-        n_recorded = most if step_capacity() else 0
-        recorded = PairRecord(*(np.empty(n_recorded, kind) for kind in (int, int, float)))
-        eta = FLOAT32_ETA if tile.K.dtype == np.float32 else FLOAT64_ETA
+        chosen, tile = self._tile_of_block(self._choose_block())
+        tol = max(0.5 * self._rule.tol, _INNER_SHARE * self.violation)
+        alpha, rows = self.alpha[chosen], problem.rows[chosen]
+        most = min(self._budget - self.iterations, most_steps(len(chosen)))
+        record = _record_of(most)
         steps = solve_tile(
-            tile, self._source.diagonal[rows], problem.y[chosen], problem.u[chosen], alpha, f,
-            problem.keeps_sum, tol, eta, most, recorded,
+            tile, self._source.diagonal[rows], problem.y[chosen], problem.u[chosen], alpha,
+            self._f[chosen], problem.keeps_sum, tol, self._eta(), most, record,
         )  # fmt: skip
-        if n_recorded:
-            self._record(rows, recorded, steps)
-        return int(steps)
+        self._keep(record, rows, steps)
+        new_alpha = self.alpha.copy()
+        new_alpha[chosen] = alpha
+        values = self._values
+        if steps:
+            values = values + self._sum_of_rows(chosen, alpha, alpha - self.alpha[chosen])
+        return new_alpha, values, int(steps), len(chosen)
+
+    def _solve_whole(self) -> tuple[np.ndarray, np.ndarray, int, int]:
+        """The same for all variables at once."""
+        problem, tol = self._problem, self._rule.tol
+        budget = self._budget - self.iterations
+        record = _record_of(2 * min(budget, most_steps(len(problem))) + SHARPENING_STEPS)
+        alpha, values = self.alpha.copy(), self._values.copy()
+        tols = INNER_TOLERANCE * tol, sharper_tolerance(problem, tol)
+        steps = solve_whole(
+            self._full_tile(), self._source.diagonal, self._variables, problem.keeps_sum, tols,
+            self._eta(), budget, alpha, values, self._f, record,
+        )  # fmt: skip
+        self._keep(record, problem.rows, steps)
+        return alpha, values, int(steps), len(problem)
+
+    def _eta(self) -> float:
+        return FLOAT32_ETA if self._source.dtype == np.float32 else FLOAT64_ETA
 
     def _tile_of_block(self, chosen: np.ndarray) -> tuple[np.ndarray, TileView]:
         """K of the block; the corner of the variables kept from the last block is copied."""
@@ -357,24 +341,19 @@ class SmoProcess:
             if shared is None:
                 points = np.arange(n)
                 shared = TileView(self._source.block(points, points), 0, n, 0)
-            self._full = self._split_by_sign(shared)
+            self._full = split_by_sign(self._problem, n, shared)
         return self._full
-
-    def _split_by_sign(self, tile: TileView) -> TileView:
-        """The same tile, split by the sign of y if pairs must have equal signs.
-
-        A regression has two variables for each point.
-        """
-        if len(self._problem) > len(self._source):
-            return TileView(tile.K, 0, len(self._source), 0)
-        if not self._problem.keeps_sum or tile.middle < len(self._problem):
-            return tile
-        middle = int(np.count_nonzero(self._problem.y == self._problem.y[0]))
-        return TileView(tile.K, tile.first, middle, tile.first + middle)
 
     def _is_small(self) -> bool:
         """Whether the full tile is in float64."""
         return len(self._problem) <= SmoRule.block and self._source.dtype == np.float64
+
+    def _all_values(self) -> np.ndarray:
+        """The values (K c)_i of all points, in float64."""
+        if self._is_whole and self._source.dtype == np.float64 and self.alpha.any():
+            n = len(self._source)
+            return np.asarray(sum_of_tile(self._full_tile(), self._variables, self.alpha, n))
+        return self._gram.values(self._coef, np.arange(len(self._source)))
 
     def _step_on_faces(self) -> None:
         """Newton steps, because pair steps are slow; the values are recomputed."""
@@ -387,29 +366,20 @@ class SmoProcess:
         K = K[np.ix_(index, index)]
         self.alpha = descend_on_faces(K, problem.y, problem.u, self.alpha, self._f, self._groups())
         self._coef = self._coefficients()
-        self._values = self._gram.values(self._coef, np.arange(len(self._values)))
+        self._values = self._all_values()
         self._measure()
         self._idle_newton += not self.violation <= _PROGRESS * before
 
-    def _record(self, rows: np.ndarray, recorded: PairRecord, steps: int) -> None:
+    def _keep(self, record: PairRecord, rows: np.ndarray, steps: int) -> None:
+        """Keep the recorded steps for `read_steps`."""
+        if not len(record.first):
+            return
         names = rows if self._names is None else self._names[rows]
-        first, second, change = (array[:steps] for array in recorded)
+        first, second, change = (array[:steps] for array in record)
         self._steps += [
             SmoStep(int(i), int(j), float(d))
             for i, j, d in zip(names[first], names[second], change, strict=True)
         ]
-
-    def _sum_of_tile(self, change: np.ndarray) -> np.ndarray:
-        """K times the change of the coefficients, from the full tile."""
-        weights = self._problem.coefficients(change, len(self._source))
-        moved = np.flatnonzero(weights)
-        K, first, middle, second = self._full_tile()
-        n = len(self._source)
-        places = np.where(moved < middle, first + moved, second + (moved - middle))
-        total = np.zeros(n)
-        add_rows(K, places, weights[moved], first, total[: min(middle, n)])
-        add_rows(K, places, weights[moved], second, total[middle:])
-        return total
 
     def _sum_of_rows(self, chosen: np.ndarray, alpha: np.ndarray, change: np.ndarray) -> np.ndarray:
         """K times the change of the coefficients, from full rows."""
@@ -426,9 +396,9 @@ class SmoProcess:
     def _coefficients(self) -> np.ndarray:
         return self._problem.coefficients(self.alpha, len(self._gram.fast))
 
-    def _sides(self, least: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Which variables can move by more than `least` so that y a grows, and so that it falls."""
-        below, above = self._problem.u - self.alpha > least, self.alpha > least
+    def _sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which variables can move so that y a grows, and so that it falls."""
+        below, above = self.alpha < self._problem.u, self.alpha > 0.0
         positive = self._problem.y > 0
         return np.where(positive, below, above), np.where(positive, above, below)
 
@@ -441,10 +411,10 @@ class SmoProcess:
     def _measure(self) -> None:
         problem = self._problem
         self._f = np.empty(len(problem))
-        n_tiles = -(-len(problem) // _ROWS_MEASURED)
-        found = np.empty((n_tiles, 5))
-        _measure_tile(
-            n_tiles, self._n_threads, self._values, *self._given, self.alpha, problem.keeps_sum,
+        n_parts = -(-len(problem) // ROWS_MEASURED)
+        found = np.empty((n_parts, 5))
+        measure_part(
+            n_parts, self._n_threads, self._values, self._variables, self.alpha, problem.keeps_sum,
             self._f, found,
         )  # fmt: skip
         low_a, low_b, high_a, high_b, objectives = zip(*found.tolist(), strict=True)
@@ -458,8 +428,7 @@ class SmoProcess:
         return self._rounding_error() <= _SAFE_SHARE * self._rule.tol
 
     def _noise(self) -> float:
-        """The rounding error of a value in float64, however it is computed."""
-        return 8.0 * _EPS * self._largest_entry * self._length
+        return ROUNDING * self._largest_entry * self._length
 
     def _rounding_error(self) -> float:
         """Five standard deviations of the error of a value; entries have independent errors."""
@@ -528,21 +497,14 @@ class SmoProcess:
         """rho and r, from f of the free variables, which is constant at the optimum."""
         if not self._problem.has_bias:
             return 0.0, 0.0
-        offsets = [self._offset(group) for group in self._groups()]
-        if len(offsets) == 1:
-            return offsets[0], 0.0
-        return (offsets[0] + offsets[1]) / 2.0, (offsets[0] - offsets[1]) / 2.0
+        rho, r = offsets_of(self._variables, self.alpha, self._f, self._problem.keeps_sum)
+        return float(rho), float(r)
 
-    def _offset(self, group: np.ndarray) -> float:
-        """The mean f of the free variables, else the middle of the interval that bounds allow."""
-        up, low = self._sides(_NEGLIGIBLE * float(self.alpha.max(initial=0.0)))
-        free = group & up & low
-        if free.any():
-            return float(self._f[free].mean())
-        above = float(self._f.min(initial=np.inf, where=up & group))
-        below = float(self._f.max(initial=-np.inf, where=low & group))
-        known = [end for end in (above, below) if np.isfinite(end)]
-        return sum(known) / len(known) if known else 0.0
+
+def _record_of(most: int) -> PairRecord:
+    """Arrays for the steps, if somebody wants to see them; else empty ones."""
+    size = most if step_capacity() else 0
+    return PairRecord(np.empty(size, int), np.empty(size, int), np.empty(size))
 
 
 @kernel
@@ -564,25 +526,3 @@ def _permute(tile, K, order, out):
         row = K[order[i]]
         for j in range(len(out)):
             out[i, j] = row[order[j]]
-
-
-@region
-def _measure_tile(tile, values, rows, y, u, yp, alpha, keeps_sum, f, found):
-    """f <- values + y p of the variables of a tile; found[tile] <- what its tile adds.
-
-    These are the lowest f of two groups, the highest, and the objective. If the sum of alpha is
-    kept, only variables of equal sign form pairs.
-    """
-    lowest, highest = found[tile, :2], found[tile, 2:4]
-    lowest[:], highest[:] = np.inf, -np.inf
-    objective = 0.0
-    for i in range(tile * _ROWS_MEASURED, min((tile + 1) * _ROWS_MEASURED, len(alpha))):
-        f[i] = values[rows[i]] + yp[i]
-        objective += alpha[i] * y[i] * (f[i] + yp[i])
-        group = 1 if keeps_sum and y[i] < 0.0 else 0
-        below, above = alpha[i] < u[i], alpha[i] > 0.0
-        if below if y[i] > 0.0 else above:
-            lowest[group] = min(lowest[group], f[i])
-        if above if y[i] > 0.0 else below:
-            highest[group] = max(highest[group], f[i])
-    found[tile, 4] = objective
