@@ -7,11 +7,13 @@ order of the tiles.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from typing import Any, Literal
 
 import joblib
@@ -30,6 +32,13 @@ __all__ = [
 
 def available_cores() -> int:
     """Cores that this process may use, by affinity, container limits and LOKY_MAX_CPU_COUNT."""
+    affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return _counted_cores(frozenset(affinity), os.environ.get("LOKY_MAX_CPU_COUNT"))
+
+
+@lru_cache(maxsize=4)
+def _counted_cores(affinity: frozenset[int], limit: str | None) -> int:
+    """joblib's count, which reads files of the container: a tenth of a small fit."""
     return int(joblib.cpu_count())
 
 
@@ -127,36 +136,52 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._depth = 0
-        self._controller: ThreadpoolController | None = None
-        self._per_thread: ThreadpoolController | None = None
-        self._limiter: Any = None
+        self._libraries: list[Any] | None = None
+        self._before: list[int] = []
 
     def enter(self) -> None:
         with self._lock:
             if self._depth == 0:
-                if self._controller is None:
-                    self._controller = ThreadpoolController().select(user_api="blas")
-                    self._per_thread = self._controller.select(threading_layer="openmp")
-                _let_any_thread_set_limits()
-                self._limiter = self._controller.limit(limits=1)
+                if self._libraries is None:
+                    controller = ThreadpoolController().select(user_api="blas")
+                    self._libraries = controller.lib_controllers
+                self._before = _limits_of(self._libraries)
+                self._set([1] * len(self._before))
             self._depth += 1
 
     def leave(self) -> None:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
-                _let_any_thread_set_limits()
-                self._limiter.restore_original_limits()
-                self._limiter = None
-                _let_any_thread_set_limits()
+                self._set(self._before)
 
     @contextmanager
     def of_helper(self) -> Iterator[None]:
-        if self._per_thread is None or not self._per_thread.lib_controllers:
+        own = [each for each in self._libraries or () if _has_limit_of_each_thread(each)]
+        before = _limits_of(own)
+        _set_limits(own, [1] * len(own))
+        try:
             yield
-            return
-        with self._per_thread.limit(limits=1):
-            yield
+        finally:
+            _set_limits(own, before)
+
+    def _set(self, limits: list[int]) -> None:
+        _let_any_thread_set_limits()
+        _set_limits(self._libraries or [], limits)
+        _let_any_thread_set_limits()
+
+
+def _has_limit_of_each_thread(library: Any) -> bool:
+    return getattr(library, "threading_layer", None) == "openmp"
+
+
+def _limits_of(libraries: list[Any]) -> list[int]:
+    return [library.num_threads or 1 for library in libraries]
+
+
+def _set_limits(libraries: list[Any], limits: list[int]) -> None:
+    for library, limit in zip(libraries, limits, strict=True):
+        library.set_num_threads(limit)
 
 
 def _let_any_thread_set_limits() -> None:

@@ -11,7 +11,13 @@ import numpy as np
 from margrove._runtime import on_large_pages, run_tiles
 from margrove.margin.kernels.expansions import kernel_sums
 from margrove.margin.kernels.given_kernels import CallableKernel, Precomputed
-from margrove.margin.kernels.gram_rows import DenseGram, GramRows, GramSource, PairGram
+from margrove.margin.kernels.gram_rows import (
+    DenseGram,
+    GramRows,
+    GramSource,
+    PairGram,
+    TileView,
+)
 from margrove.margin.kernels.gram_tiles import gram, gram_at_once, symmetric_gram
 from margrove.margin.kernels.kernel import Kernel, Points
 from margrove.margin.solvers.dual import Gram
@@ -101,15 +107,22 @@ class SharedGram:
         """Whether all of the matrix has been computed in float64."""
         return self._rows is not None and self._rows.dtype == np.float64
 
-    def whole(self, members: np.ndarray) -> PairGram:
-        """The matrix of some points, if all of the matrix has been computed."""
+    @property
+    def diagonal(self) -> np.ndarray:
         assert self._rows is not None
-        return PairGram(self._rows, *_ranges(members))
+        return self._rows.diagonal
+
+    def tile(self, members: np.ndarray) -> TileView:
+        """K of some points, as a part of the whole matrix, if that has been computed."""
+        assert self._rows is not None
+        first, second = _ranges(members)
+        return TileView(self._rows.slab, first.start, first.stop - first.start, second.start)
 
     def _source(self, members: np.ndarray) -> GramSource:
+        first, second = _ranges(members)
         if self._rows is not None:
-            return self.whole(members)
-        return self._dense_gram(*_ranges(members))
+            return PairGram(self._rows, first, second)
+        return self._dense_gram(first, second)
 
     def _dense_gram(self, first: slice, second: slice) -> DenseGram:
         left, right = self._chosen.take(first), self._chosen.take(second)
@@ -142,8 +155,8 @@ def _fast_points(kernel: Kernel, points: Points) -> Points:
 
 def _ranges(members: np.ndarray) -> tuple[slice, slice]:
     """Sorted positions as two ranges of consecutive ones; the second may be empty."""
-    breaks = np.flatnonzero(np.diff(members) != 1) + 1
-    middle = int(breaks[0]) if len(breaks) else len(members)
+    breaks = np.flatnonzero(members[1:] - members[:-1] != 1)
+    middle = int(breaks[0]) + 1 if len(breaks) else len(members)
     first = slice(int(members[0]), int(members[middle - 1]) + 1)
     if middle == len(members):
         return first, slice(first.stop, first.stop)

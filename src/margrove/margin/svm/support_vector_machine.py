@@ -272,15 +272,15 @@ class SupportVectorMachine(KernelMachine):
     def _plan(self, training: TrainingSet, machines: list[Machine]) -> SolverPlan:
         solver = self._solver_for(machines[0].problem)  # machines differ in their rows only
         n_points = len(training.points)
-        if self.cache_size is None and n_points < _FEW:
-            cache_bytes = 8 * _FEW**2
+        if self.cache_size is None and n_points <= SmoRule.block:
+            cache_bytes = 8 * SmoRule.block**2
         else:
             cache_bytes = cache_bytes_of(self.cache_size)
         largest = max(len(machine.members) for machine in machines)
         is_small = largest <= LARGEST_TILE or (
             largest == n_points and largest**2 * 4 <= cache_bytes
         )
-        in_order = all(bool(np.all(np.diff(machine.members) > 0)) for machine in machines)
+        in_order = all((m.members[1:] > m.members[:-1]).all() for m in machines)
         is_alone = len(machines) == 1 and len(machines[0].problem) > SmoRule.block
         return SolverPlan(solver, is_small and in_order and not is_alone, is_alone, cache_bytes)
 
@@ -327,8 +327,10 @@ class SupportVectorMachine(KernelMachine):
         def solve_easy(numbers: list[int], n_threads: int) -> list[SolverResult | Solver]:
             found = solve_at_once(
                 [machines[k].problem for k in numbers],
-                [shared.whole(machines[k].members) for k in numbers],
                 [rules[k] for k in numbers],
+                [shared.tile(machines[k].members) for k in numbers],
+                [len(machines[k].members) for k in numbers],
+                shared.diagonal,
                 n_threads=n_threads,
             )
             return [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -30,7 +29,6 @@ __all__ = [
     "ROUNDING",
     "SHARPENING_STEPS",
     "FirstRound",
-    "WholeGram",
     "most_steps",
     "sharper_tolerance",
     "solve_at_once",
@@ -54,7 +52,7 @@ _STATEMENT = record_type(
         ("first_variable", np.int64),
         ("end_variable", np.int64),
         ("first_point", np.int64),
-        ("end_point", np.int64),
+        ("end_point", np.int64),  # of its values
         ("keeps_sum", np.bool_),
         ("tol", np.float64),
         ("sharper_tol", np.float64),
@@ -73,15 +71,6 @@ _ANSWER = record_type(
         ("r", np.float64),
     ]
 )
-
-
-class WholeGram(Protocol):
-    """A Gram matrix in float64, all of which has been computed: see `kernels.GramSource`."""
-
-    diagonal: np.ndarray
-
-    def __len__(self) -> int: ...
-    def full(self) -> TileView: ...
 
 
 @dataclass(frozen=True)
@@ -180,16 +169,19 @@ def coefficients_of(variables, alpha, n_points):
 
 def solve_at_once(
     problems: Sequence[DualProblem],
-    grams: Sequence[WholeGram],
     rules: Sequence[SmoRule],
+    tiles: Sequence[TileView],
+    n_points: Sequence[int],
+    diagonal: np.ndarray,
     *,
     n_threads: int,
 ) -> list[SolverResult | FirstRound]:
     """One round for each problem, in one compiled call; nearly always that is the solution.
 
-    All Gram matrices are parts of one array.
+    The Gram matrices are tiles of one float64 matrix with this diagonal.
     """
-    statements = _statements(problems, grams, rules)
+    statements = _statements(problems, rules, tiles, n_points)
+    of = fields_of(statements)
     answers = records(len(problems), _ANSWER)
     variables = Variables(
         rows=np.concatenate([problem.rows for problem in problems]),
@@ -198,31 +190,33 @@ def solve_at_once(
         yp=np.concatenate([problem.y * problem.p for problem in problems]),
     )
     alpha = np.concatenate([problem.start for problem in problems])
-    diagonal = np.concatenate([gram.diagonal for gram in grams])
-    values = np.empty(len(diagonal))
-    K = grams[0].full().K
+    values = np.empty(int(of["end_point"][-1]))
     _solve_problem(
-        len(problems), n_threads, statements, K, diagonal, variables, alpha, values, answers
-    )
-    of = fields_of(statements)
-    points = np.split(values, of["end_point"][:-1])
-    alphas = np.split(alpha, of["end_variable"][:-1])
-    each = zip(problems, rules, fields_of(answers).tolist(), alphas, points, strict=True)
-    return [_outcome(*given) for given in each]
+        len(problems), n_threads, statements, tiles[0].K, diagonal, variables, alpha, values,
+        answers,
+    )  # fmt: skip
+    bounds = [of[name].tolist() for name in ("first_variable", "end_variable")]
+    points = [of[name].tolist() for name in ("first_point", "end_point")]
+    each = zip(problems, rules, fields_of(answers).tolist(), *bounds, *points, strict=True)
+    return [
+        _outcome(problem, rule, answer, alpha[a:b], values[c:d])
+        for problem, rule, answer, a, b, c, d in each
+    ]
 
 
 def _statements(
     problems: Sequence[DualProblem],
-    grams: Sequence[WholeGram],
     rules: Sequence[SmoRule],
+    tiles: Sequence[TileView],
+    n_points: Sequence[int],
 ) -> np.recarray:
     statements = records(len(problems), _STATEMENT)
     of = fields_of(statements)
     of["end_variable"] = np.cumsum([len(problem) for problem in problems])
-    of["end_point"] = np.cumsum([len(gram) for gram in grams])
+    of["end_point"] = np.cumsum(n_points)
     of["first_variable"][1:], of["first_point"][1:] = of["end_variable"][:-1], of["end_point"][:-1]
-    pairs = zip(problems, grams, strict=True)
-    of["places"] = [split_by_sign(problem, len(gram), gram.full())[1:] for problem, gram in pairs]
+    each = zip(problems, n_points, tiles, strict=True)
+    of["places"] = [split_by_sign(*given)[1:] for given in each]
     of["keeps_sum"] = [problem.keeps_sum for problem in problems]
     of["tol"] = [rule.tol for rule in rules]
     both = list(zip(problems, rules, strict=True))
@@ -273,7 +267,9 @@ def _solve_problem(
     alpha, keeps_sum, tol = alphas[a:b], statement.keeps_sum, statement.tol
     values = all_values[statement.first_point : statement.end_point]
     values[:] = sum_of_tile(tile, of_problem, alpha, len(values))
-    diagonals = diagonal[statement.first_point : statement.end_point]
+    diagonals = np.empty(len(values))
+    diagonals[: tile.middle] = diagonal[tile.first : tile.first + tile.middle]
+    diagonals[tile.middle :] = diagonal[tile.second : tile.second + len(values) - tile.middle]
     f, found = np.empty(b - a), np.empty((1, 5))
     measure(0, values, of_problem, alpha, keeps_sum, f, found)
     answer.objective_before = 0.5 * found[0, 4]
