@@ -819,6 +819,8 @@ def slow(monkeypatch):
         monkeypatch.setattr(Slow, "action", staticmethod(action))
 
     set_action(None)
+    # What a test sets holds in this process only.
+    monkeypatch.setattr("margrove.ensemble.bagging.members.processes_allowed", lambda: False)
     return set_action
 
 

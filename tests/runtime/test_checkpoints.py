@@ -366,8 +366,10 @@ def test_large_kernel_machines_go_on_from_their_coefficients(tmp_path, monkeypat
     """Blocks are smaller than the problem, so that there is something to interrupt."""
     from margrove.margin.svm import support_vector_machine as home
 
-    small = home.SmoRule
-    monkeypatch.setattr(home, "SmoRule", lambda **given: small(block=16, **given))
+    small = dataclasses.make_dataclass(
+        "Small", [("block", int, 16)], bases=(home.SmoRule,), frozen=True
+    )
+    monkeypatch.setattr(home, "SmoRule", small)
     X, y = classes(200, 3, 2)
     whole = SVC(C=5.0).fit(X, y)
     path = tmp_path / "fit.margrove"

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 
 import joblib
 import numpy as np
@@ -20,7 +19,6 @@ from margrove._data import scan_rows
 from margrove._runtime.matrix_tiles import row_products
 from margrove._runtime.threads import (
     available_cores,
-    finishing,
     resolve_n_jobs,
     single_threaded_blas,
 )
@@ -173,36 +171,3 @@ def test_a_forked_child_works_after_a_parallel_fit() -> None:
     assert np.array_equal(queue.get(timeout=60), ours)
     child.join()
     assert child.exitcode == 0
-
-
-def test_no_call_on_a_thread_of_joblib_outlives_an_error() -> None:
-    """A thread in compiled code at the end of the interpreter takes the process down."""
-    others_run, error_is_out, finished = threading.Event(), threading.Event(), []
-
-    def task(number: int) -> None:
-        if number == 0:
-            others_run.wait()
-            raise KeyboardInterrupt
-        others_run.set()
-        error_is_out.wait(0.2)
-        finished.append(number)
-
-    with pytest.raises(KeyboardInterrupt), finishing(task) as one:
-        joblib.Parallel(n_jobs=2, prefer="threads")(joblib.delayed(one)(k) for k in range(2))
-    error_is_out.set()
-    assert finished == [1]
-
-
-def test_an_abandoned_function_is_not_called_any_more() -> None:
-    calls: list[int] = []
-    with suppress(KeyboardInterrupt), finishing(calls.append) as one:
-        one(1)
-        raise KeyboardInterrupt
-    one(2)
-    assert calls == [1]
-
-
-def test_functions_for_threads_travel_to_processes_as_they_are() -> None:
-    with finishing(abs) as one:
-        found = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(one)(k) for k in (-1, -2))
-    assert found == [1, 2]

@@ -9,6 +9,7 @@ pool            the threads of the library, and tiles that are Python functions
 regions         compiled work that is cut into tiles for the pool
 record_arrays   structured arrays: `nodes.gain[i]` in Python and in kernels
 matrix_tiles    matrix products whose entries do not depend on how the work is divided
+thread_tasks    calls of Python functions, such as fits of any estimator, on these threads
 process_tasks   tasks for other processes, on this machine or on a cluster
 slices          runs iterative learners: progress, time limits, Ctrl-C, callbacks
 process_states  checks and copies the states of processes for checkpoints

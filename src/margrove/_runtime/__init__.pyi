@@ -58,8 +58,8 @@ from .slices import step_capacity as step_capacity
 from .slices import unwatched as unwatched
 from .slices import using_checkpoints as using_checkpoints
 from .slices import watch as watch
+from .thread_tasks import run_calls as run_calls
 from .threads import available_cores as available_cores
-from .threads import finishing as finishing
 from .threads import resolve_n_jobs as resolve_n_jobs
 from .threads import single_threaded_blas as single_threaded_blas
 from .warmup import EVERYTHING as EVERYTHING

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any, Literal
@@ -23,7 +22,6 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 __all__ = [
     "available_cores",
     "blas_limit_of_helper",
-    "finishing",
     "is_nested",
     "resolve_n_jobs",
     "single_threaded_blas",
@@ -76,55 +74,6 @@ def is_nested(backend: Any) -> bool:
         and type(backend).__name__ == "DaskDistributedBackend"
         and hasattr(worker.thread_state, "key")
     )
-
-
-class _Finishing:
-    """A function for threads of joblib, which go on running after an interrupt.
-
-    A thread that is still in compiled code when the interpreter ends crashes the process.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._running: list[None] = []  # an item for each running call; list changes are atomic
-        self._is_closed = False
-
-    def __call__(self, *given: Any) -> Any:
-        self._running.append(None)
-        try:
-            return None if self._is_closed else self._function(*given)
-        finally:
-            self._running.pop()
-
-    def __reduce__(self) -> tuple[Any, ...]:  # in other processes it is the plain function
-        return _identity, (self._function,)
-
-    def close(self) -> None:
-        """Make further calls do nothing, and wait until all running calls have ended."""
-        interrupted = False
-        while not self._is_closed or self._running:
-            try:
-                self._is_closed = True
-                time.sleep(0.002)
-            except KeyboardInterrupt:
-                interrupted = True
-        if interrupted:
-            raise KeyboardInterrupt
-
-
-def _identity(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function
-
-
-@contextmanager
-def finishing(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """The function, for threads of joblib; after an error, running calls are waited for."""
-    task = _Finishing(function)
-    try:
-        yield task
-    except BaseException:
-        task.close()
-        raise
 
 
 class _BlasLimit:

@@ -25,8 +25,8 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from margrove._data import seed_of
-from margrove._runtime import RANDOM_STATE, RUN_CONTROL, Estimator, drive, resolve_n_jobs
-from margrove.ensemble.bagging.members import BaggingPlan, Member, MemberFitting, WorkerPool
+from margrove._runtime import RANDOM_STATE, RUN_CONTROL, Estimator, drive, resolve_n_jobs, run_calls
+from margrove.ensemble.bagging.members import BaggingPlan, Member, MemberFitting
 from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
 from margrove.ensemble.bagging.predictions import (
     RunningMean,
@@ -240,37 +240,37 @@ class Bagging(Estimator):
     ) -> tuple[_FittedMembers, dict[str, Any]]:
         """Fit the members that are missing; returns all members and the fitted attributes."""
         X, y, sample_weight = given
-        with WorkerPool(self._workers()) as pool:
-            first = len(earlier.members)
-            fitting = MemberFitting(
-                plan, table.for_members, targets.values, first, self.n_estimators, pool
-            )
+        first = len(earlier.members)
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        fitting = MemberFitting(
+            plan, table.for_members, targets.values, first, self.n_estimators, n_jobs
+        )
 
-            def all_members() -> _FittedMembers:
-                new = fitting.members
-                samples = earlier.samples + [plan.samples] * len(new)
-                return _FittedMembers(earlier.members + new, samples)
+        def all_members() -> _FittedMembers:
+            new = fitting.members
+            samples = earlier.samples + [plan.samples] * len(new)
+            return _FittedMembers(earlier.members + new, samples)
 
-            def fitted() -> dict[str, Any]:
-                current = all_members()
-                return table.attributes | self._learnt(targets) | {
-                    "estimator_": plan.prototype,
-                    "estimators_": [member.estimator for member in current.members],
-                    "estimators_features_": [member.columns for member in current.members],
-                    "_samples": current.samples,
-                }  # fmt: skip
+        def fitted() -> dict[str, Any]:
+            current = all_members()
+            return table.attributes | self._learnt(targets) | {
+                "estimator_": plan.prototype,
+                "estimators_": [member.estimator for member in current.members],
+                "estimators_features_": [member.columns for member in current.members],
+                "_samples": current.samples,
+            }  # fmt: skip
 
-            drive(
-                fitting,
-                self,
-                max_time=self.max_time,
-                on_interrupt=self.on_interrupt,
-                verbose=self.verbose,
-                X=X,
-                y=y,
-                fitted=fitted,
-                given={"sample_weight": sample_weight, **plan.fit_params},
-            )
+        drive(
+            fitting,
+            self,
+            max_time=self.max_time,
+            on_interrupt=self.on_interrupt,
+            verbose=self.verbose,
+            X=X,
+            y=y,
+            fitted=fitted,
+            given={"sample_weight": sample_weight, **plan.fit_params},
+        )
         if not all_members().members:  # interrupted before there was anything to keep
             raise KeyboardInterrupt
         return all_members(), fitted()
@@ -371,16 +371,13 @@ class Bagging(Estimator):
         check_is_fitted(self, "estimators_")
         return read_mixed_like_fitted(X, self)
 
-    def _workers(self) -> int:
-        return resolve_n_jobs(self.n_jobs)
-
     def _in_order(self, task: Callable[..., Any], tasks: list[Any], n_rows: int) -> Iterator[Any]:
         """Results of the tasks in their order, computed in batches that fit into memory."""
-        with WorkerPool(self._workers()) as pool:
-            n_values = n_rows * int(getattr(self, "n_classes_", 1))
-            size = 1 if pool.n_jobs == 1 else max(pool.n_jobs, _VALUES_AT_ONCE // max(n_values, 1))
-            for start in range(0, len(tasks), size):
-                yield from pool.run(task, tasks[start : start + size])
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        n_values = n_rows * int(getattr(self, "n_classes_", 1))
+        size = 1 if n_jobs == 1 else max(n_jobs, _VALUES_AT_ONCE // max(n_values, 1))
+        for start in range(0, len(tasks), size):
+            yield from run_calls(task, tasks[start : start + size], n_jobs)
 
     def _predictions(self, X: Any, method: str, params: dict[str, Any]) -> Iterator[Any]:
         """The predictions of the members for X, one member after the other."""

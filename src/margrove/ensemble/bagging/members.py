@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from margrove._runtime import (
-    finishing,
     processes_wanted,
-    single_threaded_blas,
+    run_calls,
     spread,
     unwatched,
     whole_number,
@@ -31,7 +28,7 @@ from margrove.ensemble.bagging.local_processes import (
 from margrove.ensemble.bagging.samples import RowSample, RowSamples, draw_columns, seed_of_member
 from margrove.exceptions import InvalidDataError
 
-__all__ = ["BaggingPlan", "Member", "MemberFitting", "WorkerPool", "columns_of"]
+__all__ = ["BaggingPlan", "Member", "MemberFitting", "columns_of"]
 
 _BATCH_SECONDS = 0.25
 
@@ -152,34 +149,6 @@ def _explain(error: Exception, plan: BaggingPlan, number: int, y: np.ndarray) ->
     error.add_note(f"This was estimator {number} of {plan.ensemble}, fitted on a sample of rows.")
 
 
-class WorkerPool:
-    """Runs tasks in threads, unless a `joblib.parallel_config` selects another backend."""
-
-    def __init__(self, n_jobs: int) -> None:
-        self.n_jobs = n_jobs
-        self.uses_processes = n_jobs > 1 and processes_wanted()
-        self.may_use_processes = n_jobs > 1 and not self.uses_processes and processes_allowed()
-        self._parallel: Any = None
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        if self.n_jobs > 1:
-            self._stack.enter_context(single_threaded_blas())
-            parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-            self._parallel = self._stack.enter_context(parallel)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def run(self, task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """task(*a) for each tuple a of the arguments, in their order."""
-        if self._parallel is None:
-            return [task(*each) for each in arguments]
-        with finishing(task) as one:
-            return list(self._parallel(delayed(one)(*each) for each in arguments))
-
-
 def _fit_in_worker(shared: tuple[Any, ...], number: int) -> Member:
     """`fit_member` in a worker process."""
     plan, X, y = shared
@@ -203,17 +172,19 @@ class MemberFitting:
     limit = "n_estimators"
 
     def __init__(
-        self, plan: BaggingPlan, X: Any, y: np.ndarray, first: int, total: int, pool: WorkerPool
+        self, plan: BaggingPlan, X: Any, y: np.ndarray, first: int, total: int, n_jobs: int
     ) -> None:
         self.total: int | None = total
         self._fitted: list[Member] = []
         self._values: list[dict[str, Any]] = []  # the members in earlier calls of `state`
         self._n_handed_over = 0
         self._plan, self._X, self._y = plan, X, y
-        self._first, self._last, self._pool = first, total, pool
-        self._batch = pool.n_jobs
+        self._first, self._last, self._n_jobs = first, total, n_jobs
+        self._batch = n_jobs
         self._costs = FitCosts((type(plan.prototype), X.shape))
-        self._n_workers = workers_for(pool.n_jobs) if pool.may_use_processes else 1
+        self._uses_processes = n_jobs > 1 and processes_wanted()
+        self._may_use_processes = n_jobs > 1 and not self._uses_processes and processes_allowed()
+        self._n_workers = workers_for(n_jobs) if self._may_use_processes else 1
         self._results: Iterator[Member] | None = None
 
     @property
@@ -230,11 +201,11 @@ class MemberFitting:
 
     def advance(self, work: float) -> float:
         """Hand over the next member, after fitting a batch if there is none."""
-        if self._n_handed_over == len(self._fitted) and self._pool.uses_processes:
+        if self._n_handed_over == len(self._fitted) and self._uses_processes:
             if self._results is None:
                 shared = self._plan, self._X, self._y
                 calls = [(number,) for number in range(self.rounds, self._last)]
-                self._results = spread(_fit_in_worker, shared, calls, self._pool.n_jobs)
+                self._results = spread(_fit_in_worker, shared, calls, self._n_jobs)
             self._fitted.append(next(self._results))
         elif self._n_handed_over == len(self._fitted) and not self._take_from_processes():
             self._fit_on_threads()
@@ -243,7 +214,7 @@ class MemberFitting:
 
     def _take_from_processes(self) -> bool:
         """Take the next member from other processes, if they are faster and ready."""
-        if not self._pool.may_use_processes:
+        if not self._may_use_processes:
             return False
         if self._results is None:
             gain = self._costs.gain(self._last - self.rounds, self._n_workers)
@@ -252,7 +223,7 @@ class MemberFitting:
             self._results = run_in_processes(_fit_in_worker, shared, calls, self._n_workers, gain)
         member = None if self._results is None else next(self._results, None)
         if member is None and self._results is not None:  # an error: threads raise it
-            self._pool.may_use_processes = False
+            self._may_use_processes = False
         if member is None:
             return False
         self._fitted.append(member)
@@ -262,12 +233,12 @@ class MemberFitting:
         numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
         start = time.monotonic()
         tasks = [(self._plan, self._X, self._y, number) for number in numbers]
-        found = self._pool.run(_timed_fit, tasks)
+        found = run_calls(_timed_fit, tasks, self._n_jobs)
         self._fitted += [member for member, _ in found]
-        if self._pool.n_jobs > 1:
+        if self._n_jobs > 1:
             seconds_each = max(time.monotonic() - start, 1e-6) / len(tasks)
             wanted = min(4 * self._batch, int(_BATCH_SECONDS / seconds_each))
-            self._batch = max(self._pool.n_jobs, wanted)
+            self._batch = max(self._n_jobs, wanted)
             if len(tasks) >= self._n_workers:
                 busy = float(np.mean([seconds for _, seconds in found]))
                 self._costs.record(busy, seconds_each)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from typing import Any
 
 import numpy as np
 
-from margrove._runtime import run_tiles, spread, unwatched
+from margrove._runtime import run_calls, spread, unwatched
 from margrove.ensemble.bootstrap.arguments import Sample
 from margrove.ensemble.bootstrap.draws import Resample, ResamplingPlan
 from margrove.ensemble.bootstrap.intervals import moments_of
@@ -114,8 +113,6 @@ class Bootstrap:
             for first in range(start, end, size)
         ]
         self._next_tile = 0
-        with unwatched():  # fits inside of the statistic do not report progress
-            self._context = copy_context()
 
     @property
     def resamples(self) -> np.ndarray:
@@ -147,12 +144,8 @@ class Bootstrap:
     def advance(self, work: float) -> float:
         first = self._next_tile
         count = min(len(self._tiles) - first, max(self._n_threads, int(work / _WORK_OF_A_TILE)))
-
-        def evaluate(tile: int) -> None:
-            # threads start with an empty context, without settings such as numpy.errstate
-            self._context.copy().run(self._evaluate, *self._tiles[first + tile])
-
-        run_tiles(evaluate, count, self._n_threads)
+        with unwatched():  # fits inside of the statistic do not report progress
+            run_calls(self._evaluate, self._tiles[first : first + count], self._n_threads)
         self._next_tile = first + count
         return count * _WORK_OF_A_TILE
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
-from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-from sklearn import config_context, get_config
 from sklearn.base import is_classifier
 
-from margrove._runtime import run_tiles, spread, unwatched
+from margrove._runtime import run_calls, spread, unwatched
 from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap.arguments import Sample
 from margrove.ensemble.bootstrap.draws import label_codes
@@ -105,9 +101,6 @@ class BootstrapFits:
         n_rows = len(target)
         self._totals = LossTotals(np.zeros(n_rows), np.zeros(n_rows, np.int64), (), {})
         self._single_classes: list[int] = []
-        self._settings = get_config()
-        with unwatched():  # single fits do not report progress
-            self._context = copy_context()
 
     @property
     def totals(self) -> LossTotals:
@@ -124,11 +117,8 @@ class BootstrapFits:
     def advance(self, work: float) -> float:
         first = self._next
         count = min(self._end - first, max(self._n_threads, int(work / _WORK_OF_A_FIT)))
-
-        def fit(tile: int) -> None:
-            self._context.copy().run(self._fit, first + tile)
-
-        run_tiles(fit, count, self._n_threads)
+        with unwatched():  # single fits do not report progress
+            run_calls(self._fit, [(first + k,) for k in range(count)], self._n_threads)
         self._totals = self._totals.added_up()
         self._next = first + count
         return count * _WORK_OF_A_FIT
@@ -139,14 +129,11 @@ class BootstrapFits:
         return self._totals.pending.pop(number), bool(self._single_classes)
 
     def _fit(self, number: int) -> None:
-        # threads inherit neither scikit-learn's settings nor the limit on the number of jobs
-        one_core = joblib.parallel_config(n_jobs=1) if self._n_threads > 1 else nullcontext()
-        with config_context(**self._settings), one_core:
-            try:
-                self._totals.pending[number] = self._out_of_bag_losses(number)
-            except Exception as error:
-                error.add_note(f"Resample {number} of bootstrap_error was being fitted.")
-                raise
+        try:
+            self._totals.pending[number] = self._out_of_bag_losses(number)
+        except Exception as error:
+            error.add_note(f"Resample {number} of bootstrap_error was being fitted.")
+            raise
 
     def _out_of_bag_losses(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows that the sample leaves out, and their losses."""
@@ -194,7 +181,7 @@ class SpreadFits(BootstrapFits):
 
     def advance(self, work: float) -> float:
         if self._results is None:
-            calls = [(number, self._settings) for number in range(self._end)]
+            calls = [(number,) for number in range(self._end)]
             self._results = spread(_fitted, self._given, calls, self._n_workers)
         self._totals.pending[self._next], had_one_class = next(self._results)
         if had_one_class:
@@ -204,14 +191,10 @@ class SpreadFits(BootstrapFits):
         return work
 
 
-def _fitted(
-    given: tuple[Any, ...], number: int, settings: dict[str, Any]
-) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
+def _fitted(given: tuple[Any, ...], number: int) -> tuple[tuple[np.ndarray, np.ndarray], bool]:
     """`losses_of` one sample, computed in a worker process."""
-    process = BootstrapFits(*given)
-    process._settings = settings
     with unwatched():
-        return process.losses_of(number)
+        return BootstrapFits(*given).losses_of(number)
 
 
 def predictions_of(learner: Any, X: Any, target: np.ndarray) -> np.ndarray:

@@ -19,7 +19,6 @@ from margrove.ensemble.gradient.losses import GRADIENT_LOSSES
 from margrove.select.autotune.scores import Scoring, stages_of
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among, chosen_place
-from margrove.select.held_out import in_threads
 
 __all__ = ["tune_boosting"]
 
@@ -89,7 +88,7 @@ def _curve(
                 for stage in stages_of(boosted, fold.X_test, first, n)
             ]
 
-        new = in_threads(score, [(k,) for k in range(len(models))], task.n_jobs)
+        new = task.run_calls(score, [(k,) for k in range(len(models))])
         curves = np.concatenate([curves, np.array(new).T])
         candidates = [setting | {rounds: t} for t in range(1, n + 1)]
         found = Trials.of_folds(candidates, curves, task.totals)

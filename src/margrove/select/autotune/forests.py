@@ -25,7 +25,7 @@ from margrove.ensemble.forest import Forest
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, described
-from margrove.select.held_out import in_threads, known_answers
+from margrove.select.held_out import known_answers
 
 __all__ = ["tune_forest"]
 
@@ -262,7 +262,7 @@ class _FoldScores:
             return self._scoring(forest, fold.X_test, fold.y_test, fold.test_weight)
 
         calls = [(k,) for k in range(len(model))]
-        return _Measured(candidate, np.array(in_threads(score, calls, self._task.n_jobs)))
+        return _Measured(candidate, np.array(self._task.run_calls(score, calls)))
 
     def gain(self, before: _Measured, after: _Measured) -> tuple[float, float]:
         gains = (after.values - before.values)[None, :]

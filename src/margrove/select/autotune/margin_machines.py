@@ -23,7 +23,6 @@ from margrove.margin.svm import SVC, SVR
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among, chosen_place
-from margrove.select.held_out import in_threads
 from margrove.select.machines import SVCCV, SVRCV
 
 __all__ = ["tune_linear", "tune_perceptron", "tune_svm"]
@@ -88,7 +87,7 @@ def _path(task: TuningTask, setting: dict[str, Any], scoring: Scoring) -> Trials
             found.append(scoring(model, fold.X_test, fold.y_test, fold.test_weight))
         return found
 
-    by_fold = in_threads(score, [(k,) for k in range(len(task.fold_rows))], task.n_jobs)
+    by_fold = task.run_calls(score, [(k,) for k in range(len(task.fold_rows))])
     candidates = [setting | {"C": C} for C in _LINEAR_CS]
     return Trials.of_folds(candidates, np.array(by_fold).T, task.totals)
 

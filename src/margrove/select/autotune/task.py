@@ -14,10 +14,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
+from margrove._runtime import resolve_n_jobs, run_calls
 from margrove.exceptions import InfeasibleNuError
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.tuning import Rule, Trials
-from margrove.select.held_out import Folds, LearningRows, in_threads, weight_arguments
+from margrove.select.held_out import Folds, LearningRows, weight_arguments
 
 __all__ = ["Clock", "FoldRows", "TuningTask"]
 
@@ -89,6 +90,12 @@ class TuningTask:
     n_jobs: int | None
     clock: Clock
 
+    def run_calls(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        """The results of several calls, on the threads that `n_jobs` allows."""
+        return run_calls(function, calls, resolve_n_jobs(self.n_jobs))
+
     def scoring(self, default: Any) -> Scoring:
         return Scoring(default if self.given_scoring is None else self.given_scoring)
 
@@ -109,7 +116,7 @@ class TuningTask:
 
     @cached_property
     def fold_rows(self) -> list[FoldRows]:
-        found = in_threads(self._prepared, self.folds, self.n_jobs)
+        found = self.run_calls(self._prepared, self.folds)
         for k, fold in enumerate(found):
             if not fold.total > 0:
                 raise ValueError(f"Fold {k} of cv holds out no row of positive weight.")
@@ -200,7 +207,7 @@ class TuningTask:
                 return scoring(model, fold.X_test, fold.y_test, fold.test_weight)
 
             calls = [(k,) for k in range(len(self.fold_rows))]
-            by_candidate.append(in_threads(score, calls, self.n_jobs))
+            by_candidate.append(self.run_calls(score, calls))
         done = candidates[: len(by_candidate)]
         return Trials.of_folds(done, np.array(by_candidate), self.totals)
 

@@ -17,7 +17,6 @@ from margrove.grove.prune import cross_validated_alpha, prune
 from margrove.select.autotune.scores import Scoring
 from margrove.select.autotune.task import TuningTask
 from margrove.select.autotune.tuning import Choice, Trials, choice_among
-from margrove.select.held_out import in_threads
 
 __all__ = ["tune_tree"]
 
@@ -71,7 +70,7 @@ def _scored_one_by_one(
             for alpha in alphas
         ]
 
-    by_fold = in_threads(score, [(k,) for k in range(len(task.fold_rows))], task.n_jobs)
+    by_fold = task.run_calls(score, [(k,) for k in range(len(task.fold_rows))])
     candidates = [setting | {"ccp_alpha": alpha} for alpha in alphas]
     return Trials.of_folds(candidates, np.array(by_fold).T, task.totals)
 

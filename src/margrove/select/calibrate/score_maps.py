@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
+from margrove._runtime import resolve_n_jobs, run_calls
 from margrove.margin.svm import fit_platt
 from margrove.select.held_out import (
     Folds,
     LearningRows,
-    in_threads,
 )
 
 __all__ = [
@@ -81,7 +81,7 @@ def fold_scores(
         train, test = folds[k]
         return _scores(rows.fitted(estimator, train), rows, estimator, train, test, k)
 
-    return in_threads(score, [(k,) for k in range(len(folds))], n_jobs)
+    return run_calls(score, [(k,) for k in range(len(folds))], resolve_n_jobs(n_jobs))
 
 
 def pair_scores(
@@ -98,7 +98,8 @@ def pair_scores(
 
     pairs = list(combinations(range(len(folds)), 2))
     others: list[list[HeldOutScores]] = [[] for _ in folds]
-    for (j, k), (of_j, of_k) in zip(pairs, in_threads(score, pairs, n_jobs), strict=True):
+    found = run_calls(score, pairs, resolve_n_jobs(n_jobs))
+    for (j, k), (of_j, of_k) in zip(pairs, found, strict=True):
         others[k].append(of_j)
         others[j].append(of_k)
     return [join_scores(scores) for scores in others]

@@ -5,16 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-from sklearn import config_context, get_config
-from threadpoolctl import threadpool_limits
 
-from margrove._runtime import run_tiles, spread, unwatched
+from margrove._runtime import run_calls, spread, unwatched
 from margrove.ensemble.bagging import seeded_clone
 from margrove.ensemble.bootstrap import stream
 from margrove.exceptions import FitCancelled
@@ -94,10 +90,7 @@ class Comparing:
         self._errors: dict[tuple[str, int], Exception] = {}
         self.weights: dict[int, dict[str, float]] = {}  # of selected votes, by fold
         self._names = list(setup.models)
-        self._settings = get_config()
         self._warnings = ConvergenceWarnings()
-        with unwatched():  # callbacks see one process, not its fits
-            self._context = copy_context()
 
     @property
     def rounds(self) -> int:
@@ -119,12 +112,9 @@ class Comparing:
         )
         count = min((self._n_single if is_single else self._end) - first, batch)
         members = self._survivors
-
-        def run(tile: int) -> None:
-            self._context.copy().run(self._run, first + tile, members)
-
-        with self._warnings.recording():
-            run_tiles(run, count, self._n_threads)
+        calls = [(number, members) for number in range(first, first + count)]
+        with self._warnings.recording(), unwatched():  # callbacks see one process, not its fits
+            run_calls(self._run, calls, self._n_threads)
         self._issue_warnings()
         self._next = first + count
         return work
@@ -145,14 +135,12 @@ class Comparing:
                 issue()
 
     def _run(self, number: int, members: Mapping[str, Any]) -> None:
-        # threads inherit neither scikit-learn's settings nor the limit of one core each
-        with config_context(**self._settings), _one_core(self._n_threads > 1):
-            if number >= self._n_single:
-                self._blend(number - self._n_single, members)
-                return
-            fold, place = divmod(number, len(self._names))
-            if self._names[place] in members:
-                self._fit(self._names[place], fold)
+        if number >= self._n_single:
+            self._blend(number - self._n_single, members)
+            return
+        fold, place = divmod(number, len(self._names))
+        if self._names[place] in members:
+            self._fit(self._names[place], fold)
 
     def _fit(self, name: str, fold: int) -> None:
         setup = self._setup
@@ -283,7 +271,7 @@ class SpreadComparing(Comparing):
         if self._outcomes is None:
             is_single = self._next < self._n_single
             numbers = range(self._next, self._n_single if is_single else self._end)
-            calls = [(number, list(self._survivors), self._settings) for number in numbers]
+            calls = [(number, list(self._survivors)) for number in numbers]
             self._outcomes = spread(_run_one, self._setup, calls, self._n_workers)
         results, errors, weights = next(self._outcomes)
         self._results |= results
@@ -293,20 +281,8 @@ class SpreadComparing(Comparing):
         return work
 
 
-def _run_one(
-    setup: ComparisonSetup, number: int, survivors: list[str], settings: dict[str, Any]
-) -> Any:
+def _run_one(setup: ComparisonSetup, number: int, survivors: list[str]) -> Any:
     """One fit and its score, in a worker process."""
     process = Comparing(setup, 2)  # with several "threads", each fit uses one core
-    process._settings = settings
     with unwatched():
         return process.outcome_of(number, {name: setup.models[name] for name in survivors})
-
-
-@contextmanager
-def _one_core(is_one_of_many: bool) -> Iterator[None]:
-    if not is_one_of_many:
-        yield
-        return
-    with joblib.parallel_config(n_jobs=1), threadpool_limits(1, user_api="openmp"):
-        yield

@@ -7,7 +7,6 @@ from .folds import strata_of as strata_of
 from .learning_rows import Folds as Folds
 from .learning_rows import LearningRows as LearningRows
 from .learning_rows import final_step as final_step
-from .learning_rows import in_threads as in_threads
 from .learning_rows import require_estimator as require_estimator
 from .learning_rows import weight_arguments as weight_arguments
 from .machine_scores import ClassifierFoldScorer as ClassifierFoldScorer

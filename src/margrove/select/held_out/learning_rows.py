@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
@@ -18,14 +16,12 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from margrove._data import check_labels, check_weights, collected, count_rows, seed_of
-from margrove._runtime import finishing
 from margrove.select.held_out.folds import Fold, k_folds
 
 __all__ = [
     "Folds",
     "LearningRows",
     "final_step",
-    "in_threads",
     "require_estimator",
     "weight_arguments",
 ]
@@ -159,17 +155,6 @@ class LearningRows:
                 f"{which} has no row of class {self._named_class(int(missing[0]))} to train on. "
                 "Use fewer folds, other groups, or leave the class out."
             )
-
-
-def in_threads(
-    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
-) -> list[Any]:
-    """The results of several calls in their order, computed by `n_jobs` threads."""
-    if n_jobs in (None, 1):
-        return [function(*call) for call in calls]
-    threads = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
-    with finishing(function) as interruptible:
-        return list(threads(joblib.delayed(interruptible)(*call) for call in calls))
 
 
 def require_estimator(estimator: Any, function: str) -> None:
