@@ -819,8 +819,6 @@ def slow(monkeypatch):
         monkeypatch.setattr(Slow, "action", staticmethod(action))
 
     set_action(None)
-    # What a test sets holds in this process only.
-    monkeypatch.setattr("margrove.ensemble.bagging.members.processes_allowed", lambda: False)
     return set_action
 
 
@@ -1067,62 +1065,3 @@ def test_bagging_helps() -> None:
     many = BaggingRegressor(n_estimators=50, random_state=0).fit(points[train], line[train])
     errors = [np.mean((m.predict(points[test]) - line[test]) ** 2) for m in (one, many)]
     assert errors[1] < 0.67 * errors[0]
-
-
-class Fragile(DecisionTreeClassifier):
-    """A tree that fails on some samples."""
-
-    def fit(self, X, y, sample_weight=None):
-        if sample_weight.max() > 3 and self.random_state % 2:
-            raise ZeroDivisionError("on purpose")
-        return super().fit(X, y, sample_weight)
-
-
-@pytest.fixture
-def ready_processes(monkeypatch):
-    """Two processes that are thought to be faster than threads, and are ready."""
-    from margrove.ensemble.bagging import local_processes
-
-    processes = local_processes._Processes()
-    processes.used(2)
-    monkeypatch.setattr(local_processes, "_PROCESSES", processes)
-    monkeypatch.setattr(local_processes, "workers_for", lambda n_jobs: 2)
-    monkeypatch.setattr("margrove.ensemble.bagging.members.workers_for", lambda n_jobs: 2)
-    monkeypatch.setattr(local_processes.FitCosts, "gain", lambda self, n_fits, n_workers: 1.0)
-    return processes
-
-
-def test_members_of_local_processes_are_those_of_one_thread(ready_processes) -> None:
-    X, y = load_iris(return_X_y=True)
-    one = BaggingClassifier(n_estimators=9, random_state=0, n_jobs=1).fit(X, y)
-    two = BaggingClassifier(n_estimators=9, random_state=0, n_jobs=2).fit(X, y)
-    assert ready_processes.are_ready(2)
-    assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
-    for first, second in zip(one, two, strict=True):
-        assert np.array_equal(first.arrays_.threshold, second.arrays_.threshold, equal_nan=True)
-        assert first.random_state == second.random_state
-
-
-def test_local_processes_are_started_in_the_background(ready_processes) -> None:
-    X, y = load_iris(return_X_y=True)
-    ready_processes.failed()
-    model = BaggingClassifier(n_estimators=4, random_state=0, n_jobs=2).fit(X, y)
-    assert len(model) == 4
-    ready_processes._starter.join()
-    assert ready_processes.are_ready(2)
-
-
-def test_an_error_in_a_local_process_is_raised_by_a_thread(ready_processes) -> None:
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ZeroDivisionError, match="on purpose") as caught:
-        BaggingClassifier(Fragile(), n_estimators=20, random_state=0, n_jobs=2).fit(X, y)
-    assert "of BaggingClassifier" in caught.value.__notes__[0]
-    assert not ready_processes.are_ready(2)
-
-
-def test_threads_are_used_where_they_are_asked_for(ready_processes) -> None:
-    X, y = load_iris(return_X_y=True)
-    with joblib.parallel_config(backend="threading"):
-        BaggingClassifier(n_estimators=4, n_jobs=2).fit(X, y)
-    assert ready_processes.are_ready(2)
-    assert ready_processes._starter is None

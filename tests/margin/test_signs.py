@@ -8,7 +8,7 @@ from tests.margin.test_kernels import rows
 
 from margrove import SVC
 from margrove.margin.kernels import RBF, Linear, kernel_sums, signed_sums
-from margrove.margin.kernels.signs import _NarrowSums
+from margrove.margin.kernels.signs import _Float32Sums
 from margrove.margin.kernels.tiles import tile_points
 
 
@@ -26,7 +26,7 @@ def machine(n=700, d=6, gamma=0.5, size=1.0, seed=0):
 def test_bounds_hold(gamma, size, d) -> None:
     kernel, support, coef, X = machine(gamma=gamma, size=size, d=d)
     exact = kernel_sums(kernel, kernel.points(X), support, coef)[:, 0]
-    values, bounds = _NarrowSums(tile_points(kernel, support), coef[:, 0], 1.0, None, 1).of(X)
+    values, bounds = _Float32Sums(tile_points(kernel, support), coef[:, 0], 1.0, None, 1).of(X)
     assert not (np.abs(values - exact) > bounds).any()
     if gamma * size**2 < 1:
         assert np.median(bounds) < 1e-2 * np.abs(coef).sum()

@@ -307,8 +307,6 @@ def test_restored_processes_are_alike_inside(name, tmp_path, monkeypatch) -> Non
             raise Stop
         return usual(process, *given)
 
-    # Processes that help on a busy machine are not part of the state.
-    monkeypatch.setattr("margrove.ensemble.bagging.members.processes_allowed", lambda: False)
     n_slices = slices_of(with_seed(model), data)
     monkeypatch.setattr(slices, "_drive", drive)
     for length in {max(1, n_slices // 3), max(1, 3 * n_slices // 4), max(1, n_slices - 1)}:

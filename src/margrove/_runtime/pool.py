@@ -76,7 +76,7 @@ _HELPERS = 5 * _LINE + 2  # how many helpers there are
 _WAY, _SPINS, _YIELDS = 6 * _LINE, 6 * _LINE + 1, 6 * _LINE + 2  # set before helpers start
 
 _ENDED = -(1 << 62)  # in place of the number of a region: helpers end
-_FOR_ALL = -(1 << 40)  # in place of the number of places: nobody counts
+_NO_LIMIT = -(1 << 40)  # in place of the number of places: nobody counts
 _COMPILED = 1  # owner of a region that was opened by compiled code; Python's owners are above
 _END, _NAP = -1, -2  # what `serve` returns when the helper ends, or must sleep in Python
 _MOST_HELPERS = 255
@@ -125,7 +125,7 @@ def _open(words, n_tiles, n_helpers):
     words[_DONE] = 0
     atomic_write(words, _NEXT, -n_tiles)
     everybody = n_helpers >= atomic_read(words, _HELPERS)
-    atomic_write(words, _PLACES, _FOR_ALL if everybody else -n_helpers)
+    atomic_write(words, _PLACES, _NO_LIMIT if everybody else -n_helpers)
     atomic_add(words, _REGION, 1)
     _wake_some(words)
 
@@ -206,7 +206,7 @@ def _wait_for_region(words, last):
 def _finds_a_place(words):
     """Whether this helper may take part: there may be more helpers than the caller wants."""
     places = atomic_read(words, _PLACES)
-    return places <= _FOR_ALL or (places < 0 and atomic_add(words, _PLACES, 1) < 0)
+    return places <= _NO_LIMIT or (places < 0 and atomic_add(words, _PLACES, 1) < 0)
 
 
 @kernel(bare=True)
@@ -273,7 +273,7 @@ def count_helper(words, change):
 
 
 @kernel(bare=True)
-def send_home(words):
+def end_helpers(words):
     """Make all helpers end."""
     atomic_write(words, _REGION, _ENDED)
     wake(words[_WAY], words, _REGION, _MOST_HELPERS + 1)
@@ -295,7 +295,7 @@ class _Pool:
         prepare_words(self.words)
         self.job: list[Callable[[], object]] = []  # what helpers call in a region of Python tiles
         self.threads: dict[int, int] = {}  # number of a helper: its thread's identity
-        self.naps: list[_thread.LockType] = []  # the locks of helpers that sleep in Python
+        self.sleepers: list[_thread.LockType] = []  # the locks of helpers that sleep in Python
         self._n_started = 0
         self._n_threads = 1  # of the last region
         self._affinity: set[int] | None = None  # of the helpers
@@ -307,7 +307,7 @@ class _Pool:
             self._n_threads = n_threads
             self._start(min(n_threads - 1, _MOST_HELPERS))
             self._follow_affinity()
-        while self.naps:
+        while self.sleepers:
             self._end_a_nap()
         return self.words
 
@@ -320,7 +320,7 @@ class _Pool:
             while self._n_started < n_helpers:
                 place = (_current_core(), self._n_started)
                 _thread.start_new_thread(
-                    _help, (self.words, self.job, self.threads, self.naps, place)
+                    _help, (self.words, self.job, self.threads, self.sleepers, place)
                 )
                 self._n_started += 1
         except RuntimeError:  # the system has no more threads
@@ -341,13 +341,13 @@ class _Pool:
 
     def _end_a_nap(self) -> None:
         with suppress(IndexError, RuntimeError):  # another caller was faster
-            self.naps.pop().release()
+            self.sleepers.pop().release()
 
     def close(self) -> None:
         """End all helpers, and wait a moment until they have left compiled code."""
         if not self._n_started:
             return
-        send_home(self.words)
+        end_helpers(self.words)
         self._n_started = _MOST_HELPERS  # start no more
         end = time.monotonic() + _SECONDS_TO_END
         while self.threads and time.monotonic() < end:
@@ -359,7 +359,7 @@ def _help(
     words: np.ndarray,
     job: list[Callable[[], object]],
     threads: dict[int, int],
-    naps: list[_thread.LockType],
+    sleepers: list[_thread.LockType],
     place: tuple[int, int],
 ) -> None:
     """The loop of a helper."""
@@ -371,7 +371,7 @@ def _help(
         region = int(words[_REGION])
         while (found := int(serve(words, region))) != _END:
             if found == _NAP:
-                _nap(naps)
+                _sleep_in_python(sleepers)
                 continue
             region = found
             try:
@@ -386,11 +386,11 @@ def _help(
         threads.pop(number, None)
 
 
-def _nap(naps: list[_thread.LockType]) -> None:
+def _sleep_in_python(sleepers: list[_thread.LockType]) -> None:
     """Sleep in Python until somebody calls the helpers."""
     lock = _thread.allocate_lock()
     lock.acquire()
-    naps.append(lock)
+    sleepers.append(lock)
     lock.acquire(timeout=_LONGEST_NAP)
 
 

@@ -3,7 +3,6 @@
 bagged_ensemble    base class of the two estimators: drawing, fitting, predicting, out-of-bag scores
 estimator_states   fitted members as plain values for checkpoints, and back
 estimators         BaggingClassifier, BaggingRegressor
-local_processes    processes of this machine, where threads would wait for Python's lock
 members            the members of an ensemble: how they are made and fitted
 mixed_tables       checks of X for an ensemble of any estimators: numbers or labels
 predictions        predictions of the members, and their means and votes

@@ -19,12 +19,6 @@ from margrove._runtime import (
     whole_number,
 )
 from margrove.ensemble.bagging.estimator_states import fitted_values, refitted, require_keepable
-from margrove.ensemble.bagging.local_processes import (
-    FitCosts,
-    processes_allowed,
-    run_in_processes,
-    workers_for,
-)
 from margrove.ensemble.bagging.samples import RowSample, RowSamples, draw_columns, seed_of_member
 from margrove.exceptions import InvalidDataError
 
@@ -155,17 +149,11 @@ def _fit_in_worker(shared: tuple[Any, ...], number: int) -> Member:
     return fit_member(plan, X, y, number)
 
 
-def _timed_fit(plan: BaggingPlan, X: Any, y: np.ndarray, number: int) -> tuple[Member, float]:
-    """`fit_member`, and its processor seconds."""
-    start = time.thread_time()
-    return fit_member(plan, X, y, number), time.thread_time() - start
-
-
 class MemberFitting:
     """The process that fits members `first` to `total` - 1, one in each round.
 
     Several members are fitted in parallel and then handed over one by one: by threads, or by
-    processes if a joblib setting asks for them or if they are faster (`local_processes`).
+    processes if a joblib setting asks for them.
     """
 
     unit = "estimator"
@@ -181,10 +169,7 @@ class MemberFitting:
         self._plan, self._X, self._y = plan, X, y
         self._first, self._last, self._n_jobs = first, total, n_jobs
         self._batch = n_jobs
-        self._costs = FitCosts((type(plan.prototype), X.shape))
         self._uses_processes = n_jobs > 1 and processes_wanted()
-        self._may_use_processes = n_jobs > 1 and not self._uses_processes and processes_allowed()
-        self._n_workers = workers_for(n_jobs) if self._may_use_processes else 1
         self._results: Iterator[Member] | None = None
 
     @property
@@ -201,47 +186,30 @@ class MemberFitting:
 
     def advance(self, work: float) -> float:
         """Hand over the next member, after fitting a batch if there is none."""
-        if self._n_handed_over == len(self._fitted) and self._uses_processes:
-            if self._results is None:
-                shared = self._plan, self._X, self._y
-                calls = [(number,) for number in range(self.rounds, self._last)]
-                self._results = spread(_fit_in_worker, shared, calls, self._n_jobs)
-            self._fitted.append(next(self._results))
-        elif self._n_handed_over == len(self._fitted) and not self._take_from_processes():
-            self._fit_on_threads()
+        if self._n_handed_over == len(self._fitted):
+            if self._uses_processes:
+                self._fitted.append(self._next_of_processes())
+            else:
+                self._fit_on_threads()
         self._n_handed_over += 1
         return work
 
-    def _take_from_processes(self) -> bool:
-        """Take the next member from other processes, if they are faster and ready."""
-        if not self._may_use_processes:
-            return False
+    def _next_of_processes(self) -> Member:
         if self._results is None:
-            gain = self._costs.gain(self._last - self.rounds, self._n_workers)
             shared = self._plan, self._X, self._y
             calls = [(number,) for number in range(self.rounds, self._last)]
-            self._results = run_in_processes(_fit_in_worker, shared, calls, self._n_workers, gain)
-        member = None if self._results is None else next(self._results, None)
-        if member is None and self._results is not None:  # an error: threads raise it
-            self._may_use_processes = False
-        if member is None:
-            return False
-        self._fitted.append(member)
-        return True
+            self._results = spread(_fit_in_worker, shared, calls, self._n_jobs)
+        return next(self._results)
 
     def _fit_on_threads(self) -> None:
         numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
         start = time.monotonic()
         tasks = [(self._plan, self._X, self._y, number) for number in numbers]
-        found = run_calls(_timed_fit, tasks, self._n_jobs)
-        self._fitted += [member for member, _ in found]
+        self._fitted += run_calls(fit_member, tasks, self._n_jobs)
         if self._n_jobs > 1:
             seconds_each = max(time.monotonic() - start, 1e-6) / len(tasks)
             wanted = min(4 * self._batch, int(_BATCH_SECONDS / seconds_each))
             self._batch = max(self._n_jobs, wanted)
-            if len(tasks) >= self._n_workers:
-                busy = float(np.mean([seconds for _, seconds in found]))
-                self._costs.record(busy, seconds_each)
 
     def state(self) -> dict[str, Any]:
         require_keepable(_copy_for_member(self._plan, self._first))

@@ -186,7 +186,7 @@ class GramRows:
     ) -> None:
         """Compute the rows that are not kept and the missing ones, and add all to `total`.
 
-        Every stripe of columns is read or computed, and added up, by one thread.
+        Every panel of columns is read or computed, and added up, by one thread.
         """
         assert self._tiles is not None
         places, missing, free = self._placed(kept)
@@ -194,7 +194,7 @@ class GramRows:
         entries = COLUMNS * (len(source.X) + 0.2 * len(kept))
         with single_threaded_blas():
             in_slices(
-                _add_stripe, -(-len(self) // COLUMNS), self._n_threads, entries,
+                _add_panel, -(-len(self) // COLUMNS), self._n_threads, entries,
                 source.X.shape[1], self._tiles, source, weights, free, places, kept_weights,
                 self.slab, total,
             )  # fmt: skip
@@ -238,8 +238,8 @@ class GramRows:
         in_order = np.arange(TILE_ROWS)
         scratch = Scratch()
 
-        def add(stripe: int) -> None:
-            columns = slice(stripe * TILE_COLUMNS, (stripe + 1) * TILE_COLUMNS)
+        def add(panel: int) -> None:
+            columns = slice(panel * TILE_COLUMNS, (panel + 1) * TILE_COLUMNS)
             right = self._points.take(columns)
             for start in range(0, len(rows), TILE_ROWS):
                 left = source.take(slice(start, start + TILE_ROWS))
@@ -368,8 +368,8 @@ def _grow(
 
 
 @region
-def _add_stripe(tile, first, points, source, weights, free, places, kept_weights, slab, total):
-    """Add weighted rows to a stripe of columns of `total`: those of `source`, and then kept ones.
+def _add_panel(tile, first, points, source, weights, free, places, kept_weights, slab, total):
+    """Add weighted rows to a panel of columns of `total`: those of `source`, and then kept ones.
 
     The last rows of `source` have no weight: they are stored in the slab, at the places `free`.
     """

@@ -90,9 +90,9 @@ def fill_rows(
 
 @region
 def _fill_rows(tile, first, left, right, places, out):
-    n_stripes = (len(right.X) + COLUMNS - 1) // COLUMNS
-    begin = (first + tile) // n_stripes * ROWS
-    column = (first + tile) % n_stripes * COLUMNS
+    n_panels = (len(right.X) + COLUMNS - 1) // COLUMNS
+    begin = (first + tile) // n_panels * ROWS
+    column = (first + tile) % n_panels * COLUMNS
     B, b2 = padded_rows(right.X, column, COLUMNS), right.norms[column : column + COLUMNS]
     A, a2 = padded_rows(left.X, begin, ROWS), left.norms[begin : begin + ROWS]
     block = np.empty((ROWS, COLUMNS), out.dtype)
@@ -132,21 +132,21 @@ def symmetric_gram(
 
 def _fill_symmetric_in_python(kernel: Kernel, A: Points, out: np.ndarray, n_threads: int) -> None:
     n = len(A)
-    stripes = [slice(i, min(i + TILE_COLUMNS, n)) for i in range(0, n, TILE_COLUMNS)]
-    pairs = [(i, j) for i in range(len(stripes)) for j in range(i, len(stripes))]
-    points = [A.take(stripe) for stripe in stripes]
+    panels = [slice(i, min(i + TILE_COLUMNS, n)) for i in range(0, n, TILE_COLUMNS)]
+    pairs = [(i, j) for i in range(len(panels)) for j in range(i, len(panels))]
+    points = [A.take(panel) for panel in panels]
     scratch = Scratch()
 
     def fill(pair: int) -> None:
         i, j = pairs[pair]
-        for start in range(stripes[i].start, stripes[i].stop, TILE_ROWS):
-            rows = slice(start, min(start + TILE_ROWS, stripes[i].stop))
+        for start in range(panels[i].start, panels[i].stop, TILE_ROWS):
+            rows = slice(start, min(start + TILE_ROWS, panels[i].stop))
             left = A.take(rows)
             block = scratch.tile(len(left), len(points[j]), A.X.dtype)
             kernel.block(left, points[j], block)
-            out[rows, stripes[j]] = block
+            out[rows, panels[j]] = block
         if i != j:
-            out[stripes[j], stripes[i]] = out[stripes[i], stripes[j]].T
+            out[panels[j], panels[i]] = out[panels[i], panels[j]].T
 
     run_tiles(fill, len(pairs), n_threads)
 

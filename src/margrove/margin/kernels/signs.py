@@ -64,12 +64,12 @@ def signed_sums(
     is_wide = isinstance(X, np.ndarray) and X.dtype == np.float64
     if type(kernel) is not RBF or sources is None or not is_wide or coef.shape[1] != 1:
         return exact(X)
-    narrow = _NarrowSums(sources, coef[:, 0], scale, shift, n_threads)
+    float32_sums = _Float32Sums(sources, coef[:, 0], scale, shift, n_threads)
     with single_threaded_blas():
-        values, bounds = narrow.of(X[:_FIRST])
+        values, bounds = float32_sums.of(X[:_FIRST])
         if np.mean(~(np.abs(values + offset) > bounds)) > _MOST_UNCERTAIN:
             return exact(X)
-        others = narrow.of(X[_FIRST:])
+        others = float32_sums.of(X[_FIRST:])
         values, bounds = np.r_[values, others[0]] + offset, np.r_[bounds, others[1]]
         uncertain = np.flatnonzero(~(np.abs(values) > bounds))  # also where they are NaN
         if len(uncertain):
@@ -77,7 +77,7 @@ def signed_sums(
     return values[:, None]
 
 
-class _NarrowSums:
+class _Float32Sums:
     """Sums in float32, and bounds of their errors."""
 
     def __init__(
@@ -109,7 +109,7 @@ class _NarrowSums:
         n, d = self._sources.X.shape
         with np.errstate(over="ignore", invalid="ignore"):
             in_slices(
-                _add_narrow_tile, -(-len(X) // ROWS), self._n_threads, ROWS * n, d, read_only(X),
+                _add_float32_tile, -(-len(X) // ROWS), self._n_threads, ROWS * n, d, read_only(X),
                 self._scale, self._shift, self._sources, self._largest, self._coef, self._sizes,
                 self._by_norms, values, bounds,
             )  # fmt: skip
@@ -117,7 +117,7 @@ class _NarrowSums:
 
 
 @region(fast_sums=True)
-def _add_narrow_tile(
+def _add_float32_tile(
     tile, first, X, scale, shift, sources, largest, coef, sizes, by_norms, values, bounds
 ):  # fmt: skip
     """values += K(rows of the tile, sources) @ coef in float32; bounds += bounds of the errors.

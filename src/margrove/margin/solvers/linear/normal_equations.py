@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 256
 _COLUMNS_AT_ONCE = 256
 _SECTION_BYTES = 64_000_000
 _MOST_SECTIONS = 64
-_STRIPE = 16  # rows of a matrix in a tile
+_PANEL = 16  # rows of a matrix in a tile
 _DRIFT = 1e-8  # a matrix is summed afresh if its diagonal falls below this share of the largest
 
 
@@ -190,10 +190,10 @@ def _add_rows(
         _add_squares, n_tiles, groups.cells**2 * n_changes / n_tiles, n_sections, n_pairs,
         groups.by_blas, groups.X, groups.rows, factor, machines, start, flags, known, partial,
     )  # fmt: skip
-    n_stripes = -(-size // _STRIPE)
+    n_panels = -(-size // _PANEL)
     groups.run_tiles(
-        _add_sections, len(machines) * n_stripes, _STRIPE * size * n_sections, n_sections,
-        n_stripes, places, partial, totals,
+        _add_sections, len(machines) * n_panels, _PANEL * size * n_sections, n_sections,
+        n_panels, places, partial, totals,
     )  # fmt: skip
 
 
@@ -291,12 +291,12 @@ def _add_row(X, row, factor, total):
 
 
 @region(bare=True)
-def _add_sections(tile, first, n_sections, n_stripes, places, partial, totals):
+def _add_sections(tile, first, n_sections, n_panels, places, partial, totals):
     """Add the lower halves of the sections of a machine, in their order; a tile is some rows."""
-    a, stripe = (first + tile) // n_stripes, (first + tile) % n_stripes
+    a, panel = (first + tile) // n_panels, (first + tile) % n_panels
     total = totals[places[a]]
     size = total.shape[0]
-    for j in range(stripe * _STRIPE, min((stripe + 1) * _STRIPE, size)):
+    for j in range(panel * _PANEL, min((panel + 1) * _PANEL, size)):
         for section in range(a * n_sections, (a + 1) * n_sections):
             for k in range(j + 1):
                 total[j, k] += partial[section, j, k]
