@@ -36,7 +36,7 @@ __all__ = [
     "WorkerRows",
 ]
 
-ROWS_OF_A_TILE = 1 << 15  # whose losses are summed together: see `GradientRounds._derive`
+ROWS_OF_A_TILE = 1 << 15  # whose losses are summed together: see `GradientLoss.derive`
 _NO_WORDS = np.empty(0, np.int64)
 _FIRST_NODES = 64  # capacity of a new tree
 
@@ -152,14 +152,10 @@ class _RowSlice:
         return losses, largest, counts
 
     def _derive(self, loss: GradientLoss) -> list[float]:
-        rows, losses = self._worker_rows, []
-        for start in range(0, self._n, ROWS_OF_A_TILE):
-            end = min(start + ROWS_OF_A_TILE, self._n)
-            losses.append(
-                loss.derivatives_and_loss(
-                    rows.y, self.raw, rows.weight, self._gradient, self._hessian, start, end
-                )
-            )
+        rows = self._worker_rows
+        losses = loss.derive(
+            rows.y, self.raw, rows.weight, self._gradient, self._hessian, np.empty(self._n)
+        )
         if loss.differs_from_mean:
             self._hessian[:] = 1.0 if rows.weight is None else rows.weight
         return losses
