@@ -24,11 +24,10 @@ from margrove.dask.registrations import unpickled
 from margrove.ensemble.gradient import SoFar, add_trees
 from margrove.ensemble.gradient.hist import GradientTable, nodes
 from margrove.ensemble.gradient.hist import shards as kernels
-from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.losses import ROWS_OF_A_SUM, GradientLoss
 from margrove.grove.serve import Kind, PackedTree
 
 __all__ = [
-    "ROWS_OF_A_TILE",
     "BoostingProgram",
     "BoostingSetup",
     "GrownTree",
@@ -36,7 +35,6 @@ __all__ = [
     "WorkerRows",
 ]
 
-ROWS_OF_A_TILE = 1 << 15  # whose losses are summed together: see `GradientLoss.derive`
 _NO_WORDS = np.empty(0, np.int64)
 _FIRST_NODES = 64  # capacity of a new tree
 
@@ -372,9 +370,9 @@ class BoostingProgram:
 def _sliced(rows: WorkerRows, n_threads: int) -> list[WorkerRows]:
     """The rows in slices for `n_threads` threads, cut at borders of tiles."""
     n = len(rows.train)
-    n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
+    n_tiles = max(-(-n // ROWS_OF_A_SUM), 1)
     n_slices = min(n_threads, n_tiles)
-    borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
+    borders = [min(k * n_tiles // n_slices * ROWS_OF_A_SUM, n) for k in range(n_slices)] + [n]
     no_rows = rows.held_out[:0]
     return [
         WorkerRows(
