@@ -94,21 +94,17 @@ def case(loss, n=60, seed=0):
     return targets(loss, n, seed), raw, rng.integers(0, 4, n).astype(float)
 
 
-def derivatives(loss, y, raw, weight=None, edges=None):
+def derivatives(loss, y, raw, weight=None):
     gradient, hessian = np.full((2, *raw.shape), np.nan)
-    edges = [0, len(y)] if edges is None else edges
-    for start, end in pairwise(edges):
-        loss.gradients(y, raw, weight, gradient, hessian, start, end)
+    assert loss.derive(y, raw, weight, gradient, hessian) == []
     return gradient, hessian
 
 
-def together(loss, y, raw, weight=None, edges=None):
+def together(loss, y, raw, weight=None):
     """The result of `derivatives`, and the sum of the losses."""
     gradient, hessian = np.full((2, *raw.shape), np.nan)
-    total = 0.0
-    for start, end in pairwise([0, len(y)] if edges is None else edges):
-        total += loss.derivatives_and_loss(y, raw, weight, gradient, hessian, start, end)
-    return (gradient, hessian), total
+    totals = loss.derive(y, raw, weight, gradient, hessian, np.empty(len(y)))
+    return (gradient, hessian), math.fsum(totals)
 
 
 def for_peer(raw):
@@ -233,22 +229,19 @@ def test_hessians_are_slopes_of_the_gradient(name) -> None:
 
 @every_loss
 @pytest.mark.parametrize("weighted", [False, True])
-def test_slices_are_the_whole(loss, weighted) -> None:
+def test_shares_are_the_whole(loss, weighted, monkeypatch) -> None:
     y, raw, weight = case(loss, 50)
     weight = weight if weighted else None
-    whole = derivatives(loss, y, raw, weight)
-    sliced = derivatives(loss, y, raw, weight, edges=[0, 1, 1, 20, 49, 50])
-    assert np.array_equal(whole, sliced)
-
-
-@every_loss
-def test_rows_outside_the_slice_are_left_alone(loss) -> None:
-    y, raw, weight = case(loss, 10)
-    gradient, hessian = derivatives(loss, y, raw, weight, edges=[3, 7])
-    for written in (gradient, hessian):
-        assert np.isfinite(written[:, 3:7]).all()
-        assert np.isnan(written[:, :3]).all()
-        assert np.isnan(written[:, 7:]).all()
+    whole, total = together(loss, y, raw, weight)
+    value = loss.value(y, raw, weight)
+    monkeypatch.setattr(gradient_loss, "_SCORES_OF_A_SHARE", 1)
+    monkeypatch.setattr(gradient_loss, "_ROWS_OF_A_TILE", 7)
+    monkeypatch.setattr(gradient_loss, "_ROWS_AT_ONCE", 20)
+    assert len(list(loss._batches(50, 1))) == 4
+    assert np.array_equal(derivatives(loss, y, raw, weight), whole)
+    assert np.array_equal(together(loss, y, raw, weight)[0], whole)
+    assert together(loss, y, raw, weight)[1] == total
+    assert loss.value(y, raw, weight) == value
 
 
 # -- derivatives together with the loss ------------------------------------------------------------
@@ -263,21 +256,6 @@ def test_derivatives_and_the_loss_are_what_they_are_one_by_one(loss, weighted) -
     assert np.array_equal(both, derivatives(loss, y, raw, weight))
     count = weight.sum() if weighted else 200
     assert total == pytest.approx(count * loss.value(y, raw, weight), rel=1e-14)
-    sliced, total_of_slices = together(loss, y, raw, weight, edges=[0, 1, 1, 90, 200])
-    assert np.array_equal(sliced, both)
-    assert total_of_slices == pytest.approx(total, rel=1e-14)
-
-
-@every_loss
-def test_a_slice_has_its_own_rows_and_losses(loss) -> None:
-    y, raw, weight = case(loss, 20)
-    both, total = together(loss, y, raw, weight, edges=[5, 15])
-    for written in both:
-        assert np.isfinite(written[:, 5:15]).all()
-        assert np.isnan(np.delete(written, np.s_[5:15], axis=1)).all()
-    weight[:5] = weight[15:] = 0.0
-    assert total == pytest.approx(together(loss, y, raw, weight)[1], rel=1e-14)
-    assert together(loss, y, raw, weight, edges=[7, 7])[1] == 0.0
 
 
 @every_loss
@@ -288,7 +266,7 @@ def test_tiles_are_the_whole(loss, weighted, monkeypatch) -> None:
     whole, total = together(loss, y, raw, weight)
     value = loss.value(y, raw, weight)
     monkeypatch.setattr(gradient_loss, "_SCORES_OF_A_TILE", 70)
-    assert len(list(loss._tiles(0, 300))) == 5
+    monkeypatch.setattr(gradient_loss, "_ROWS_OF_A_TILE", 10)
     tiled, total_of_tiles = together(loss, y, raw, weight)
     assert np.array_equal(tiled, whole)
     assert np.array_equal(derivatives(loss, y, raw, weight), whole)
@@ -420,9 +398,8 @@ def test_classes_far_apart() -> None:
     share = 1.0 / (1.0 + math.e)
     assert close(gradient, [[1.0 - share, -1.0], [share - 1.0, 0.0], [0.0, 1.0]], 1e-15)
     assert close(hessian, [[share - share**2, 0.0], [share - share**2, 0.0], [0.0, 0.0]], 1e-15)
-    losses = np.empty(1)
-    MulticlassLogLoss(3).write_losses(y, raw, 0, 1, losses)
-    assert losses[0] == pytest.approx(1.0 + math.log1p(math.exp(-1.0)), rel=1e-15)
+    value = MulticlassLogLoss(3).value(y[:1], raw[:, :1].copy(), None)
+    assert value == pytest.approx(1.0 + math.log1p(math.exp(-1.0)), rel=1e-15)
 
 
 # -- weights ---------------------------------------------------------------------------------------

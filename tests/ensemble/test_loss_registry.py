@@ -35,6 +35,7 @@ X = RNG.normal(size=(300, 3))
 Y = X[:, 0] - 0.5 * X[:, 1] ** 2 + 0.1 * RNG.normal(size=300)
 
 ONE_FILE = '''
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,14 +57,14 @@ class LogCosh(GradientLoss):
     def start(self, y, weight):
         return np.array([np.median(y)])
 
-    def write_losses(self, y, raw, start, end, losses):
-        apart = self.sharpness * (raw[0, start:end] - y[start:end])
-        losses[:] = np.log(np.cosh(apart)) / self.sharpness
+    @staticmethod
+    def row_loss(y, raw, sharpness):
+        return math.log(math.cosh(sharpness * (raw - y))) / sharpness
 
-    def write_derivatives(self, y, raw, gradient, hessian, start, end):
-        slope = np.tanh(self.sharpness * (raw[0, start:end] - y[start:end]))
-        gradient[0, start:end] = slope
-        hessian[0, start:end] = self.sharpness * (1.0 - slope**2)
+    @staticmethod
+    def row_derivatives(y, raw, sharpness):
+        slope = math.tanh(sharpness * (raw - y))
+        return slope, sharpness * (1.0 - slope**2)
 '''
 
 EACH = pytest.mark.parametrize(
@@ -202,12 +203,19 @@ def test_derivatives_are_those_of_the_values(name, log_cosh) -> None:
     y = np.array([1.0, 0.0, 1.0, 1.0]) if loss.for_classes else np.array([1.0, 0.3, 2.5, 4.0])
     raw = np.array([[0.3, -0.7, 1.9, -1.2]])
     loss = loss.for_round(y, raw, None)
-    gradient, hessian, below, above = (np.empty((1, 4)) for _ in range(4))
-    loss.gradients(y, raw, None, gradient, hessian, 0, 4)
-    loss.write_losses(y, raw - step, 0, 4, below[0])
-    loss.write_losses(y, raw + step, 0, 4, above[0])
-    assert gradient == pytest.approx((above - below) / (2 * step), abs=1e-6)
+    gradient, hessian, unused = (np.empty((1, 4)) for _ in range(3))
+    below, above = np.empty((2, 4))
+    loss.derive(y, raw - step, None, unused, unused.copy(), below)
+    loss.derive(y, raw + step, None, unused, unused.copy(), above)
+    loss.derive(y, raw, None, gradient, hessian)
+    assert gradient[0] == pytest.approx((above - below) / (2 * step), abs=1e-6)
     assert (hessian >= 0.0).all()
+
+
+def test_the_machine_code_of_each_loss_is_cached_under_its_own_name() -> None:
+    regions = [loss._region for loss in LOSS_CLASSES if hasattr(loss, "_region")]
+    assert len({(region.__module__, region.__qualname__) for region in regions}) == len(regions) > 7
+    assert all(region.__module__.startswith(losses.__name__) for region in regions)
 
 
 def test_names_are_taken_once(log_cosh) -> None:

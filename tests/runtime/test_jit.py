@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -140,7 +141,7 @@ def module_of(path, package):
 def modules_with_kernels(package):
     found = {}
     for path in package.rglob("*.py"):
-        if "@kernel" in path.read_text():
+        if re.search("@kernel|def row_loss", path.read_text()):
             found[module_of(path, package)] = path
     assert len(found) > 80
     return found
@@ -163,6 +164,12 @@ def test_an_edit_of_a_module_changes_the_stamps_of_all_that_import_it(tmp_path) 
         path.write_text(source)
 
 
+def functions_of_kernels(module):
+    for value in vars(module).values():
+        for kind in ("py_func", "row_loss", "row_derivatives"):
+            yield getattr(value, kind, None)
+
+
 def test_kernels_take_nothing_from_modules_that_are_not_in_their_stamp() -> None:
     """What the code of a kernel refers to is defined in a module that its stamp covers."""
     stamps = SourceStamps(PACKAGE)
@@ -170,8 +177,7 @@ def test_kernels_take_nothing_from_modules_that_are_not_in_their_stamp() -> None
     for name in modules_with_kernels(PACKAGE):
         module = importlib.import_module(name)
         reached = stamps.dependencies(name)
-        for value in vars(module).values():
-            function = getattr(value, "py_func", None)
+        for function in functions_of_kernels(module):
             if function is None or function.__module__ != name:
                 continue
             for used in function.__code__.co_names:

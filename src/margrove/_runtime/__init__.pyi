@@ -45,6 +45,7 @@ from .record_arrays import first_records as first_records
 from .record_arrays import record_type as record_type
 from .record_arrays import records as records
 from .record_arrays import words_of as words_of
+from .regions import copy_at as copy_at
 from .regions import region as region
 from .regions import share_tiles as share_tiles
 from .slices import SLICE_SECONDS as SLICE_SECONDS

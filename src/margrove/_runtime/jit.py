@@ -64,6 +64,7 @@ def kernel(
     inner: bool = False,
     hidden: bool = False,
     inlined: bool = False,
+    scalar: bool = False,
 ) -> Any:
     """Compile a loop with Numba: without Python's lock, with NumPy's error model, cached.
 
@@ -76,15 +77,18 @@ def kernel(
     inner       bare and hidden
     inlined     makes the kernel part of its caller: a tuple of ten arrays is seventy words to pass,
                 which costs more than a loop over few rows
+    scalar      hidden, for functions of numbers: LLVM makes them part of the loop that calls them,
+                however long they are, so that the loop can use vector instructions
     """
     if function is None:
         return functools.partial(
-            kernel, fast_sums=fast_sums, bare=bare, inner=inner, hidden=hidden, inlined=inlined
-        )
+            kernel, fast_sums=fast_sums, bare=bare, inner=inner, hidden=hidden, inlined=inlined,
+            scalar=scalar,
+        )  # fmt: skip
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    options["fastmath"] = (
-        FAST_SUMS if fast_sums else False
-    )  # set explicitly, or the caller's setting is used
+    # set explicitly, or the caller's setting is used
+    options |= {"fastmath": FAST_SUMS if fast_sums else False, "forceinline": scalar}
+    hidden = hidden or scalar
     if bare or inner:
         options["_nrt"] = False
     elif hidden:  # its caller may be bare, whose setting would be used

@@ -25,7 +25,7 @@ from numba.extending import intrinsic
 from margrove._runtime.jit import IS_COMPILED, kernel
 from margrove._runtime.pool import pool_words, run_region
 
-__all__ = ["region", "share_tiles"]
+__all__ = ["copy_at", "region", "share_tiles"]
 
 _word = ir.IntType(64)
 _NO_MEMORY = "There was not enough memory for a part of this computation."
@@ -122,13 +122,24 @@ def _loop(words: Any, n_tiles: Any, n_threads: Any, *arguments: Any) -> None:
 
 
 def _loop_around(function: Callable[..., None], body: Any) -> Callable[..., None]:
-    """The function `_loop` with its own name and place, by which its machine code is cached."""
-    name = f"{function.__name__}_loop"
-    code: CodeType = _loop.__code__.replace(
+    """The function `_loop` with its own name and place."""
+    names = {"share_tiles": share_tiles, "body": body}
+    return copy_at(function, f"{function.__name__}_loop", _loop, names)
+
+
+def copy_at(
+    place: Callable[..., Any], name: str, function: Callable[..., Any], names: dict[str, Any]
+) -> Callable[..., Any]:
+    """A copy of a function with these global names, as if it were written where `place` is.
+
+    The machine code of a kernel is cached by its module and name, which must be different for each
+    copy; the module of `place` must import that of `function`.
+    """
+    code: CodeType = function.__code__.replace(
         co_name=name,
-        co_filename=function.__code__.co_filename,
-        co_firstlineno=function.__code__.co_firstlineno,
+        co_filename=place.__code__.co_filename,
+        co_firstlineno=place.__code__.co_firstlineno,
     )
-    loop = FunctionType(code, {"share_tiles": share_tiles, "body": body}, name)
-    loop.__module__, loop.__qualname__ = function.__module__, name
-    return loop
+    copy = FunctionType(code, function.__globals__ | names, name)
+    copy.__module__, copy.__qualname__ = place.__module__, name
+    return copy

@@ -12,7 +12,6 @@ import numpy as np
 from margrove.dask.boosting.bins import ColumnCodes, bundles_of, empty_table
 from margrove.dask.boosting.remote_tree import RemoteTree, Survey
 from margrove.dask.boosting.worker_program import (
-    ROWS_OF_A_TILE,
     BoostingSetup,
     GrownTree,
     RootRequest,
@@ -21,7 +20,7 @@ from margrove.dask.boosting.worker_program import (
 from margrove.dask.registrations import pickled
 from margrove.ensemble.gradient import GradientData
 from margrove.ensemble.gradient.hist import GradientTable
-from margrove.ensemble.gradient.losses import CustomLoss, GradientLoss
+from margrove.ensemble.gradient.losses import ROWS_OF_A_SUM, CustomLoss, GradientLoss
 from margrove.grove.serve import PackedTree
 
 __all__ = ["BoostingLeader", "RoundStart", "borders_of_runs", "runs_of_rows"]
@@ -37,9 +36,9 @@ class RoundStart:
 
 def borders_of_runs(n_train: int, n_workers: int) -> np.ndarray:
     """Borders of the training rows of each worker: runs of about equal length, in whole tiles."""
-    n_tiles = max(-(-n_train // ROWS_OF_A_TILE), 1)
+    n_tiles = max(-(-n_train // ROWS_OF_A_SUM), 1)
     n_runs = min(n_workers, n_tiles)
-    borders = [k * n_tiles // n_runs * ROWS_OF_A_TILE for k in range(n_runs)]
+    borders = [k * n_tiles // n_runs * ROWS_OF_A_SUM for k in range(n_runs)]
     return np.array([*borders, n_train], np.int64)
 
 

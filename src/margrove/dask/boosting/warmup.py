@@ -74,7 +74,7 @@ def _derive(labels: np.ndarray) -> None:
     """Compute gradients of the log loss."""
     n, loss = len(labels), LogLoss().with_classes(int(labels.max()) + 1)
     raw, gradient, hessian = (np.zeros((loss.n_scores, n)) for _ in range(3))
-    loss.derivatives_and_loss(labels, raw, None, gradient, hessian, 0, n)
+    loss.derive(labels, raw, None, gradient, hessian, np.empty(n))
     loss.value(labels, raw, None)
 
 

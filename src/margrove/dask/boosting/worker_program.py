@@ -24,11 +24,10 @@ from margrove.dask.registrations import unpickled
 from margrove.ensemble.gradient import SoFar, add_trees
 from margrove.ensemble.gradient.hist import GradientTable, nodes
 from margrove.ensemble.gradient.hist import shards as kernels
-from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.losses import ROWS_OF_A_SUM, GradientLoss
 from margrove.grove.serve import Kind, PackedTree
 
 __all__ = [
-    "ROWS_OF_A_TILE",
     "BoostingProgram",
     "BoostingSetup",
     "GrownTree",
@@ -36,7 +35,6 @@ __all__ = [
     "WorkerRows",
 ]
 
-ROWS_OF_A_TILE = 1 << 15  # whose losses are summed together: see `GradientRounds._derive`
 _NO_WORDS = np.empty(0, np.int64)
 _FIRST_NODES = 64  # capacity of a new tree
 
@@ -152,14 +150,10 @@ class _RowSlice:
         return losses, largest, counts
 
     def _derive(self, loss: GradientLoss) -> list[float]:
-        rows, losses = self._worker_rows, []
-        for start in range(0, self._n, ROWS_OF_A_TILE):
-            end = min(start + ROWS_OF_A_TILE, self._n)
-            losses.append(
-                loss.derivatives_and_loss(
-                    rows.y, self.raw, rows.weight, self._gradient, self._hessian, start, end
-                )
-            )
+        rows = self._worker_rows
+        losses = loss.derive(
+            rows.y, self.raw, rows.weight, self._gradient, self._hessian, np.empty(self._n)
+        )
         if loss.differs_from_mean:
             self._hessian[:] = 1.0 if rows.weight is None else rows.weight
         return losses
@@ -376,9 +370,9 @@ class BoostingProgram:
 def _sliced(rows: WorkerRows, n_threads: int) -> list[WorkerRows]:
     """The rows in slices for `n_threads` threads, cut at borders of tiles."""
     n = len(rows.train)
-    n_tiles = max(-(-n // ROWS_OF_A_TILE), 1)
+    n_tiles = max(-(-n // ROWS_OF_A_SUM), 1)
     n_slices = min(n_threads, n_tiles)
-    borders = [min(k * n_tiles // n_slices * ROWS_OF_A_TILE, n) for k in range(n_slices)] + [n]
+    borders = [min(k * n_tiles // n_slices * ROWS_OF_A_SUM, n) for k in range(n_slices)] + [n]
     no_rows = rows.held_out[:0]
     return [
         WorkerRows(

@@ -186,14 +186,9 @@ class ExactRounds:
 
     def _derive(self, loss: GradientLoss) -> None:
         """Write gradients without weights, because trees multiply by the weights."""
-        n = len(self._rows.y)
-
-        def derive(tile: int) -> None:
-            start = tile * _ROWS_OF_A_TILE
-            loss.gradients(self._rows.y, self.raw, None, self._gradient, self._hessian,
-                           start, min(start + _ROWS_OF_A_TILE, n))  # fmt: skip
-
-        run_tiles(derive, -(-n // _ROWS_OF_A_TILE), self._n_threads)
+        loss.derive(
+            self._rows.y, self.raw, None, self._gradient, self._hessian, n_threads=self._n_threads
+        )
 
     def _loss_of(self, loss: GradientLoss, rows: np.ndarray | None) -> float:
         if rows is None:

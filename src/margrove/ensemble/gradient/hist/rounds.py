@@ -266,7 +266,7 @@ class GradientRounds:
         """
         rows, n = self._rows, len(self._rows.y)
         n_threads = self._n_threads if n * self._n_scores >= _SCORES_FOR_THREADS else 1
-        losses = loss.derive_all(
+        losses = loss.derive(
             rows.y, self.raw, rows.weight, self._gradient, self._hessian, self._losses_of_rows,
             n_threads=n_threads,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from margrove.ensemble.gradient.losses.absolute_error import AbsoluteError
 from margrove.ensemble.gradient.losses.custom import CustomLoss
 from margrove.ensemble.gradient.losses.exponential import Exponential
 from margrove.ensemble.gradient.losses.gamma import Gamma
-from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss
+from margrove.ensemble.gradient.losses.gradient_loss import ROWS_OF_A_SUM, GradientLoss
 from margrove.ensemble.gradient.losses.huber import Huber
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.losses.log_loss import LogLoss, MulticlassLogLoss
@@ -37,6 +37,7 @@ from margrove.ensemble.gradient.losses.tweedie import Tweedie
 __all__ = [
     "GRADIENT_LOSSES",
     "LOSS_CLASSES",
+    "ROWS_OF_A_SUM",
     "AbsoluteError",
     "CustomLoss",
     "Exponential",

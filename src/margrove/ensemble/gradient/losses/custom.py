@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import compiled_for_user
-from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded
+from margrove._runtime import compiled_for_user, run_tiles
+from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, bounded, times_weights
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss, both_probabilities
 
 __all__ = ["CustomLoss", "CustomTwoClassLoss"]
@@ -98,7 +98,21 @@ class CustomLoss(GradientLoss):
         _predictions_by(self.prediction_at)(read_only(raw), predictions)
         return predictions
 
-    def write_losses(self, y, raw, start, end, losses) -> None:
+    def write_rows(
+        self, n_shares, n_threads, first, step, y, raw, weight, gradient, hessian, losses
+    ) -> None:
+        def write(share: int) -> None:
+            start = first + share * step
+            end = min(start + step, len(y))
+            if gradient.size:
+                self._write_derivatives(y, raw, gradient, hessian, start, end)
+                times_weights(weight[start:end], gradient, hessian, start, end)
+            if len(losses):
+                self._write_losses(y, raw, start, end, losses[start:end])
+
+        run_tiles(write, n_shares, n_threads)
+
+    def _write_losses(self, y, raw, start, end, losses) -> None:
         row = _losses_by(self.value_at)(y, raw, start, end, losses)
         if row >= 0:
             raise ValueError(
@@ -106,7 +120,7 @@ class CustomLoss(GradientLoss):
                 "It must return a number for every y and raw."
             )
 
-    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
+    def _write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
         row = self._derivatives(y, raw, gradient, hessian, start, end)
         if row >= 0:
             raise ValueError(

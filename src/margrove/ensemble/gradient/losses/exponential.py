@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.exponentials import exp_of
-from margrove.ensemble.gradient.losses.gradient_loss import (
-    LONGEST_LOG_STEP,
-    bounded,
-    times_weights,
-)
+from margrove.ensemble.gradient.losses.gradient_loss import LONGEST_LOG_STEP, bounded
 from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
 
@@ -28,47 +23,11 @@ class Exponential(TwoClassLoss):
     longest_step = LONGEST_LOG_STEP
     slope = 2.0
 
-    def write_losses(self, y, raw, start, end, losses) -> None:
-        _losses(y, raw, start, end, losses)
+    @staticmethod
+    def row_loss(y, raw):
+        return exp_of(-raw if y > 0.0 else raw)
 
-    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
-        _derivatives(y, raw, gradient, hessian, start, end)
-
-    def write_shares(self, n_shares, n_threads, *rows) -> None:
-        _derive(n_shares, n_threads, *rows)
-
-    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
-        _lose(n_shares, n_threads, *rows)
-
-
-@kernel
-def _losses(y, raw, start, end, losses):
-    target, score = y[start:end], raw[0, start:end]
-    for i in range(len(target)):
-        losses[i] = exp_of(-score[i] if target[i] > 0.0 else score[i])
-
-
-@kernel
-def _derivatives(y, raw, gradient, hessian, start, end):
-    target, score = y[start:end], raw[0, start:end]
-    first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(target)):
-        size = bounded(exp_of(-score[i] if target[i] > 0.0 else score[i]))
-        first[i] = -size if target[i] > 0.0 else size
-        second[i] = size
-
-
-@region
-def _derive(share, first, step, y, raw, weight, gradient, hessian, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
-    _derivatives(y, raw, gradient, hessian, start, end)
-    _losses(y, raw, start, end, losses[start:end])
-    times_weights(weight[start:end], gradient, hessian, start, end)
-
-
-@region
-def _lose(share, first, step, y, raw, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
-    _losses(y, raw, start, end, losses[start:end])
+    @staticmethod
+    def row_derivatives(y, raw):
+        size = bounded(exp_of(-raw if y > 0.0 else raw))
+        return -size if y > 0.0 else size, size

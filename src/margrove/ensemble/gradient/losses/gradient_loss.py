@@ -7,15 +7,16 @@ are C-contiguous float64 (n_scores, n). Losses are defined as in scikit-learn: w
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel, region, run_tiles
+from margrove._runtime import copy_at, kernel, region
 from margrove.exceptions import InvalidDataError
 
 __all__ = [
@@ -43,6 +44,14 @@ _LANES = 64  # parallel sums, for vector registers
 class GradientLoss(ABC):
     """A loss. Subclasses are frozen dataclasses whose fields are the parameters.
 
+    A subclass has two static methods, which are compiled:
+
+    row_loss(y, raw)          the loss of a row with the raw score `raw`
+    row_derivatives(y, raw)   its first and second derivative with respect to `raw`
+
+    If they need fields of the loss, both take these as further arguments, by name. A loss with
+    several scores overrides `write_rows` instead. Its other attributes:
+
     name       the value of the parameter `loss`
     summary    a line for menus and the documentation: for which targets, and what it predicts
     scoring    the scikit-learn score by which the number of rounds is tuned
@@ -55,6 +64,17 @@ class GradientLoss(ABC):
     scoring = "neg_mean_squared_error"
     is_usual = False
     reported_factor = 1.0
+
+    row_loss: ClassVar[Callable[..., float]]
+    row_derivatives: ClassVar[Callable[..., tuple[float, float]]]
+    _region: ClassVar[Any]
+    _fields_of_rows: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        own = [name for name in ("row_loss", "row_derivatives") if name in vars(cls)]
+        if own:
+            cls._region = staticmethod(_region_of(cls, place=getattr(cls, own[0])))
+            cls._fields_of_rows = tuple(inspect.signature(cls.row_loss).parameters)[2:]
 
     @property
     def for_classes(self) -> bool:
@@ -140,65 +160,29 @@ class GradientLoss(ABC):
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """The raw scores before the first round, (n_scores,), independent of the order of rows."""
 
-    def gradients(
+    def derive(
         self,
         y: np.ndarray,
         raw: np.ndarray,
         weight: np.ndarray | None,
         gradient: np.ndarray,
         hessian: np.ndarray,
-        start: int,
-        end: int,
-    ) -> None:
-        """Write first and second derivatives of the rows start .. end - 1, times their weights."""
-        y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
-        for first, last in self._tiles(start, end):
-            self.write_derivatives(y, raw, gradient, hessian, first, last)
-            times_weights(weight[first:last], gradient, hessian, first, last)
-
-    def derivatives_and_loss(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        start: int,
-        end: int,
-    ) -> float:
-        """Do the same as `gradients`, and return the weighted sum of the losses of these rows.
-
-        Rows of weight 0 do not count, even if their loss is infinite.
-        """
-        y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
-        losses, sums = self._new_losses(end - start), np.zeros((2, _LANES))
-        for first, last in self._tiles(start, end):
-            row_losses = losses[: last - first]
-            self.write_derivatives_and_losses(y, raw, gradient, hessian, first, last, row_losses)
-            times_weights(weight[first:last], gradient, hessian, first, last)
-            _add_up(row_losses, weight[first:last], 1.0, sums)
-        return float(_total_of(sums))
-
-    def derive_all(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        losses: np.ndarray,
+        losses: np.ndarray | None = None,
         *,
         n_threads: int = 1,
     ) -> list[float]:
-        """Do what `derivatives_and_loss` does, for each ROWS_OF_A_SUM rows, on several threads.
+        """Write first and second derivatives of all rows, times their weights.
 
-        The buffer `losses`, float64 (n,), gets the losses of the rows.
+        With a buffer `losses`, float64 (n,), return also the weighted sum of the losses of each
+        ROWS_OF_A_SUM rows. Rows of weight 0 do not count, even if their loss is infinite.
         """
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
+        row_losses = np.empty(0) if losses is None else losses
         for shares in self._batches(len(y), n_threads):
-            self.write_shares(*shares, y, raw, weight, gradient, hessian, losses)
-        sums = np.empty(-(-len(y) // ROWS_OF_A_SUM))
-        _add_up_shares(len(sums), n_threads, self._rows_of_a_tile, weight, losses, sums)
+            self.write_rows(*shares, y, raw, weight, gradient, hessian, row_losses)
+        sums = np.empty(-(-len(row_losses) // ROWS_OF_A_SUM))
+        if len(sums):
+            _add_up_shares(len(sums), n_threads, self._rows_of_a_tile, weight, row_losses, sums)
         return [float(total) for total in sums]
 
     def value(
@@ -211,12 +195,12 @@ class GradientLoss(ABC):
         # Divided by a power of two before summing: the mean may be finite although the sum is not.
         mantissa, exponent = math.frexp(total)
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
-        losses = np.empty(len(y))
+        losses, nothing = np.empty(len(y)), np.empty((0, 0))
         for shares in self._batches(len(y), n_threads):
-            self.write_shares_of_losses(*shares, y, raw, losses)
+            self.write_rows(*shares, y, raw, weight, nothing, nothing, losses)
         return float(_sum_of(losses, weight, 0.5**exponent, self._rows_of_a_tile)) / mantissa
 
-    def write_shares(
+    def write_rows(
         self,
         n_shares: int,
         n_threads: int,
@@ -231,36 +215,13 @@ class GradientLoss(ABC):
     ) -> None:
         """Write derivatives, times weights, and losses of some rows, `step` rows at a time.
 
-        Losses override it by a region. `weight` may be empty.
+        Without weights, `weight` is empty. Both `gradient` and `hessian` are empty if only losses
+        are wanted, and `losses` is empty if only derivatives are.
         """
-
-        def write(share: int) -> None:
-            start = first + share * step
-            end = min(start + step, len(y))
-            row_losses = losses[start:end]
-            self.write_derivatives_and_losses(y, raw, gradient, hessian, start, end, row_losses)
-            times_weights(weight[start:end], gradient, hessian, start, end)
-
-        run_tiles(write, n_shares, n_threads)
-
-    def write_shares_of_losses(
-        self,
-        n_shares: int,
-        n_threads: int,
-        first: int,
-        step: int,
-        y: np.ndarray,
-        raw: np.ndarray,
-        losses: np.ndarray,
-    ) -> None:
-        """Write the losses of some rows, likewise."""
-
-        def write(share: int) -> None:
-            start = first + share * step
-            end = min(start + step, len(y))
-            self.write_losses(y, raw, start, end, losses[start:end])
-
-        run_tiles(write, n_shares, n_threads)
+        fields = tuple(float(getattr(self, name)) for name in self._fields_of_rows)
+        self._region(
+            n_shares, n_threads, first, step, y, raw, weight, gradient, hessian, losses, fields
+        )
 
     def _batches(self, n_rows: int, n_threads: int) -> Iterator[tuple[int, int, int, int]]:
         """(number of shares, number of threads, first row, rows of a share) of one region each, so
@@ -273,45 +234,6 @@ class GradientLoss(ABC):
     @property
     def _rows_of_a_tile(self) -> int:
         return max(_SCORES_OF_A_TILE // self.n_scores, _ROWS_OF_A_TILE)
-
-    def _tiles(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        step = self._rows_of_a_tile
-        return ((first, min(first + step, end)) for first in range(start, end, step))
-
-    def _new_losses(self, n_rows: int) -> np.ndarray:
-        return np.empty(min(n_rows, self._rows_of_a_tile))
-
-    @abstractmethod
-    def write_losses(
-        self, y: np.ndarray, raw: np.ndarray, start: int, end: int, losses: np.ndarray
-    ) -> None:
-        """Write the losses of the rows start .. end - 1 to losses[0], ..."""
-
-    @abstractmethod
-    def write_derivatives(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        start: int,
-        end: int,
-    ) -> None:
-        """Write first and second derivatives of the rows start .. end - 1, without weights."""
-
-    def write_derivatives_and_losses(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        start: int,
-        end: int,
-        losses: np.ndarray,
-    ) -> None:
-        """Write both; losses override it if there is a faster way than one after the other."""
-        self.write_derivatives(y, raw, gradient, hessian, start, end)
-        self.write_losses(y, raw, start, end, losses)
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         """Predictions (n,), or probabilities of the classes (n, n_classes)."""
@@ -375,20 +297,31 @@ def times_weights(weight, gradient, hessian, start, end):
             second[i] = bounded(second[i] * weight[i])
 
 
-@kernel
-def _add_up(losses, weight, scale, sums):
-    """Add losses * weights * scale to sums[0], and the rounding errors to sums[1]."""
-    if len(weight):
-        for i in range(len(losses)):
-            losses[i] = losses[i] * scale * weight[i] if weight[i] > 0.0 else 0.0
-        scale = 1.0
-    totals, lost = sums[0], sums[1]
-    for first in range(0, len(losses), _LANES):
-        batch = losses[first : first + _LANES]
-        for lane in range(len(batch)):
-            total, term = totals[lane], batch[lane] * scale
-            totals[lane] = total + term
-            lost[lane] += _rounded_off(total, term, total + term)
+def _region_of(loss: type[GradientLoss], place: Callable[..., Any]) -> Any:
+    """The region `_write_rows` with the functions of this loss, one of which is `place`."""
+    functions = {
+        "row_loss": kernel(loss.row_loss, scalar=True),
+        "row_derivatives": kernel(loss.row_derivatives, scalar=True),
+    }
+    return region(copy_at(place, f"write_rows_of_{loss.__name__}", _write_rows, functions))
+
+
+def _write_rows(share, begin, step, y, raw, weight, gradient, hessian, losses, fields):
+    start = begin + share * step
+    end = min(start + step, len(y))
+    target, score = y[start:end], raw[0, start:end]
+    own = losses[start:end] if len(losses) else np.empty(len(target))
+    if not gradient.size:
+        for i in range(len(target)):
+            own[i] = row_loss(target[i], score[i], *fields)  # noqa: F821
+        return
+    first, second = gradient[0, start:end], hessian[0, start:end]
+    for i in range(len(target)):  # in one loop, what both compute is computed once
+        y_i, raw_i = target[i], score[i]
+        loss = row_loss(y_i, raw_i, *fields)  # noqa: F821
+        first[i], second[i] = row_derivatives(y_i, raw_i, *fields)  # noqa: F821
+        own[i] = loss
+    times_weights(weight[start:end], gradient, hessian, start, end)
 
 
 @region
@@ -405,6 +338,22 @@ def _sum_of(losses, weight, scale, step):
     for first in range(0, len(losses), step):
         _add_up(losses[first : first + step], weight[first : first + step], scale, sums)
     return _total_of(sums)
+
+
+@kernel
+def _add_up(losses, weight, scale, sums):
+    """Add losses * weights * scale to sums[0], and the rounding errors to sums[1]."""
+    if len(weight):
+        for i in range(len(losses)):
+            losses[i] = losses[i] * scale * weight[i] if weight[i] > 0.0 else 0.0
+        scale = 1.0
+    totals, lost = sums[0], sums[1]
+    for first in range(0, len(losses), _LANES):
+        batch = losses[first : first + _LANES]
+        for lane in range(len(batch)):
+            total, term = totals[lane], batch[lane] * scale
+            totals[lane] = total + term
+            lost[lane] += _rounded_off(total, term, total + term)
 
 
 @kernel

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from margrove._runtime import kernel, region
 from margrove.ensemble.gradient.losses.gradient_loss import (
     GradientLoss,
     bounded,
     require_open_interval,
-    times_weights,
 )
 from margrove.ensemble.gradient.losses.quantiles import quantile_of
 from margrove.ensemble.gradient.losses.registry import registered_loss
@@ -54,48 +52,13 @@ class Huber(GradientLoss):
         median = quantile_of(residuals, weights, 0.5)
         return median + mean_of(np.clip(residuals - median, -self.delta, self.delta), weights)
 
-    def write_losses(self, y, raw, start, end, losses) -> None:
-        _losses(y, raw, self.delta, start, end, losses)
+    @staticmethod
+    def row_loss(y, raw, delta):
+        size = abs(y - raw)
+        return 0.5 * size * size if size <= delta else delta * (size - 0.5 * delta)
 
-    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
-        _derivatives(y, raw, self.delta, gradient, hessian, start, end)
-
-    def write_shares(self, n_shares, n_threads, *rows) -> None:
-        _derive(n_shares, n_threads, self.delta, *rows)
-
-    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
-        _lose(n_shares, n_threads, self.delta, *rows)
-
-
-@kernel
-def _losses(y, raw, delta, start, end, losses):
-    target, score = y[start:end], raw[0, start:end]
-    for i in range(len(target)):
-        size = abs(target[i] - score[i])
-        losses[i] = 0.5 * size * size if size <= delta else delta * (size - 0.5 * delta)
-
-
-@kernel
-def _derivatives(y, raw, delta, gradient, hessian, start, end):
-    target, score = y[start:end], raw[0, start:end]
-    first, second = gradient[0, start:end], hessian[0, start:end]
-    for i in range(len(target)):
-        residual = score[i] - target[i]
-        first[i] = bounded(min(max(residual, -delta), delta))
-        second[i] = 1.0 if abs(residual) <= delta else 0.0
-
-
-@region
-def _derive(share, delta, first, step, y, raw, weight, gradient, hessian, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
-    _derivatives(y, raw, delta, gradient, hessian, start, end)
-    _losses(y, raw, delta, start, end, losses[start:end])
-    times_weights(weight[start:end], gradient, hessian, start, end)
-
-
-@region
-def _lose(share, delta, first, step, y, raw, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
-    _losses(y, raw, delta, start, end, losses[start:end])
+    @staticmethod
+    def row_derivatives(y, raw, delta):
+        residual = raw - y
+        first = bounded(min(max(residual, -delta), delta))
+        return first, 1.0 if abs(residual) <= delta else 0.0

@@ -40,22 +40,8 @@ class LogLoss(TwoClassLoss):
     def with_classes(self, n_classes: int) -> GradientLoss:
         return MulticlassLogLoss(n_classes) if n_classes > 2 else self
 
-    def write_losses(self, y, raw, start, end, losses) -> None:
-        _odds(raw, start, end, losses)
-        _odds_to_losses(y, raw, start, end, losses)
-
-    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
-        _derivatives(y, raw, gradient, hessian, start, end, np.empty(end - start))
-
-    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
-        _derivatives(y, raw, gradient, hessian, start, end, losses)
-        _odds_to_losses(y, raw, start, end, losses)
-
-    def write_shares(self, n_shares, n_threads, *rows) -> None:
-        _derive(n_shares, n_threads, *rows)
-
-    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
-        _lose(n_shares, n_threads, *rows)
+    def write_rows(self, *shares_and_arrays) -> None:
+        _write_rows(*shares_and_arrays)
 
 
 @registered_loss
@@ -99,25 +85,8 @@ class MulticlassLogLoss(GradientLoss):
         centred: np.ndarray = logs - logs.mean()
         return centred
 
-    def write_losses(self, y, raw, start, end, losses) -> None:
-        largest = np.empty(end - start)
-        _totals(raw, start, end, largest, losses)
-        _totals_to_losses(y, raw, start, largest, losses)
-
-    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
-        largest, totals = np.empty((2, end - start))
-        _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals)
-
-    def write_derivatives_and_losses(self, y, raw, gradient, hessian, start, end, losses) -> None:
-        largest = np.empty(end - start)
-        _class_derivatives(y, raw, gradient, hessian, start, end, largest, losses)
-        _totals_to_losses(y, raw, start, largest, losses)
-
-    def write_shares(self, n_shares, n_threads, *rows) -> None:
-        _derive_classes(n_shares, n_threads, *rows)
-
-    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
-        _lose_classes(n_shares, n_threads, *rows)
+    def write_rows(self, *shares_and_arrays) -> None:
+        _write_rows_of_classes(*shares_and_arrays)
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(softmax(raw, axis=0).T)
@@ -141,7 +110,6 @@ def _odds_to_losses(y, raw, start, end, odds):
 
 @kernel
 def _derivatives(y, raw, gradient, hessian, start, end, odds):
-    _odds(raw, start, end, odds)
     target, score = y[start:end], raw[0, start:end]
     first, second = gradient[0, start:end], hessian[0, start:end]
     for i in range(len(target)):
@@ -153,7 +121,7 @@ def _derivatives(y, raw, gradient, hessian, start, end, odds):
 
 
 @kernel
-def _largest(raw, start, end, largest):
+def _write_largest(raw, start, end, largest):
     """The largest score of each row; class by class, because rows are contiguous in memory."""
     largest[:] = -math.inf
     for k in range(len(raw)):
@@ -165,7 +133,6 @@ def _largest(raw, start, end, largest):
 @kernel
 def _totals(raw, start, end, largest, totals):
     """The sums of exponentials, scaled such that the largest is 1."""
-    _largest(raw, start, end, largest)
     totals[:] = 0.0
     for k in range(len(raw)):
         scores = raw[k, start:end]
@@ -183,7 +150,6 @@ def _totals_to_losses(y, raw, start, largest, totals):
 
 @kernel
 def _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals):
-    _largest(raw, start, end, largest)
     totals[:] = 0.0
     for k in range(len(raw)):
         scores, first = raw[k, start:end], gradient[k, start:end]
@@ -201,36 +167,30 @@ def _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals):
 
 
 @region
-def _derive(share, first, step, y, raw, weight, gradient, hessian, losses):
-    start = first + share * step
+def _write_rows(share, begin, step, y, raw, weight, gradient, hessian, losses):
+    """Two loops, one for the exponential and one for the logarithm, are faster than one."""
+    start = begin + share * step
     end = min(start + step, len(y))
-    _derivatives(y, raw, gradient, hessian, start, end, losses[start:end])
-    _odds_to_losses(y, raw, start, end, losses[start:end])
-    times_weights(weight[start:end], gradient, hessian, start, end)
+    odds = losses[start:end] if len(losses) else np.empty(end - start)
+    _odds(raw, start, end, odds)
+    if gradient.size:
+        _derivatives(y, raw, gradient, hessian, start, end, odds)
+        times_weights(weight[start:end], gradient, hessian, start, end)
+    if len(losses):
+        _odds_to_losses(y, raw, start, end, odds)
 
 
 @region
-def _lose(share, first, step, y, raw, losses):
-    start = first + share * step
+def _write_rows_of_classes(share, begin, step, y, raw, weight, gradient, hessian, losses):
+    start = begin + share * step
     end = min(start + step, len(y))
-    _odds(raw, start, end, losses[start:end])
-    _odds_to_losses(y, raw, start, end, losses[start:end])
-
-
-@region
-def _derive_classes(share, first, step, y, raw, weight, gradient, hessian, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
+    totals = losses[start:end] if len(losses) else np.empty(end - start)
     largest = np.empty(end - start)
-    _class_derivatives(y, raw, gradient, hessian, start, end, largest, losses[start:end])
-    _totals_to_losses(y, raw, start, largest, losses[start:end])
-    times_weights(weight[start:end], gradient, hessian, start, end)
-
-
-@region
-def _lose_classes(share, first, step, y, raw, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
-    largest = np.empty(end - start)
-    _totals(raw, start, end, largest, losses[start:end])
-    _totals_to_losses(y, raw, start, largest, losses[start:end])
+    _write_largest(raw, start, end, largest)
+    if gradient.size:
+        _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals)
+        times_weights(weight[start:end], gradient, hessian, start, end)
+    else:
+        _totals(raw, start, end, largest, totals)
+    if len(losses):
+        _totals_to_losses(y, raw, start, largest, totals)

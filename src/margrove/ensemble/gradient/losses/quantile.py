@@ -6,12 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margrove._runtime import kernel, region
-from margrove.ensemble.gradient.losses.gradient_loss import (
-    GradientLoss,
-    require_open_interval,
-    times_weights,
-)
+from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, require_open_interval
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
 from margrove.ensemble.gradient.losses.registry import registered_loss
 
@@ -48,47 +43,11 @@ class Quantile(GradientLoss):
             residual, weight, self.quantile, rows, starts, n_threads=n_threads
         )
 
-    def write_losses(self, y, raw, start, end, losses) -> None:
-        _losses(y, raw, self.quantile, start, end, losses)
+    @staticmethod
+    def row_loss(y, raw, quantile):
+        residual = y - raw
+        return quantile * residual if residual >= 0.0 else (quantile - 1.0) * residual
 
-    def write_derivatives(self, y, raw, gradient, hessian, start, end) -> None:
-        _derivatives(y, raw, self.quantile, gradient, hessian, start, end)
-
-    def write_shares(self, n_shares, n_threads, *rows) -> None:
-        _derive(n_shares, n_threads, self.quantile, *rows)
-
-    def write_shares_of_losses(self, n_shares, n_threads, *rows) -> None:
-        _lose(n_shares, n_threads, self.quantile, *rows)
-
-
-@kernel
-def _losses(y, raw, quantile, start, end, losses):
-    target, score = y[start:end], raw[0, start:end]
-    for i in range(len(target)):
-        residual = target[i] - score[i]
-        losses[i] = quantile * residual if residual >= 0.0 else (quantile - 1.0) * residual
-
-
-@kernel
-def _derivatives(y, raw, quantile, gradient, hessian, start, end):
-    target, score = y[start:end], raw[0, start:end]
-    first = gradient[0, start:end]
-    for i in range(len(target)):
-        first[i] = -quantile if target[i] >= score[i] else 1.0 - quantile
-    hessian[0, start:end] = 1.0
-
-
-@region
-def _derive(share, quantile, first, step, y, raw, weight, gradient, hessian, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
-    _derivatives(y, raw, quantile, gradient, hessian, start, end)
-    _losses(y, raw, quantile, start, end, losses[start:end])
-    times_weights(weight[start:end], gradient, hessian, start, end)
-
-
-@region
-def _lose(share, quantile, first, step, y, raw, losses):
-    start = first + share * step
-    end = min(start + step, len(y))
-    _losses(y, raw, quantile, start, end, losses[start:end])
+    @staticmethod
+    def row_derivatives(y, raw, quantile):
+        return -quantile if y >= raw else 1.0 - quantile, 1.0
