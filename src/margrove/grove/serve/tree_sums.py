@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data import read_only
 from margrove.exceptions import DataWarning
 from margrove.grove.serve.tree_arrays import OBLIQUE, TreeArrays
 from margrove.grove.table import refuse_infinity
@@ -173,6 +174,7 @@ def shares_of_branches(tree: TreeArrays) -> np.ndarray:
 
 
 def dense_rows(rows: Any, which: slice) -> np.ndarray:
-    """Some rows as kernels take them: dense, contiguous float64."""
+    """Some rows as kernels take them: dense, contiguous float64, read-only."""
     chosen = rows[which]
-    return np.ascontiguousarray(chosen.toarray() if sp.issparse(chosen) else chosen, np.float64)
+    dense = chosen.toarray() if sp.issparse(chosen) else chosen
+    return read_only(np.ascontiguousarray(dense, np.float64))
