@@ -35,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROWS_AT_ONCE = 8
-GROUPS_OF_A_TILE = 2
+GROUPS_OF_A_TILE = 4
 _LEAST_SHARE = 1e-290  # its inverse is finite
 
 
