@@ -30,12 +30,12 @@ def method(request, monkeypatch):
     """Both methods, for any number of rows; the other one is disabled."""
     if request.param == "walk":
         monkeypatch.setattr(scoring, "_SPLITS_OF_A_WALK", 0)
-        monkeypatch.setattr(scoring, "look_up", None)
+        monkeypatch.setattr(scoring, "look_up_tile", None)
     else:
         monkeypatch.setattr(scoring, "_SPLITS_OF_A_WALK", 10**9)
         monkeypatch.setattr(scoring, "_COLUMNS_OF_A_WALK", 10**9)
         monkeypatch.setattr(scoring, "_ROWS_FOR_TABLES", 1)
-        monkeypatch.setattr(scoring, "walk", None)
+        monkeypatch.setattr(scoring, "walk_tile", None)
     return request.param
 
 

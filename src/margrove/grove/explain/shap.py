@@ -12,7 +12,6 @@ The prediction if only the features S are known is
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -37,6 +36,7 @@ from margrove.grove.serve import (
     Questions,
     TreeArrays,
     TreeSum,
+    dense_blocks,
     dense_rows,
     questions_of,
     shares_of_branches,
@@ -151,12 +151,10 @@ def _require_sums(summed: TreeSum, X: Any, base: np.ndarray, values: np.ndarray)
         raise InexactExplanationError(type(summed.model).__name__, float(off), allowed)
 
 
-def _blocks(values: np.ndarray, steps: float, n_threads: int) -> Iterator[slice]:
-    """Runs of rows for regions of one tree; a row takes `steps` in the largest tree."""
+def _rows_at_once(values: np.ndarray, steps: float, n_threads: int) -> int:
+    """How many rows a region of one tree takes; a row takes `steps` in the largest tree."""
     of_thread = int(min(_MOST_STEPS / max(steps, 1.0), _MOST_CELLS / max(values[:1].size, 1)))
-    groups_of_thread = max(of_thread // ROWS_AT_ONCE, GROUPS_OF_A_TILE)
-    at_once = ROWS_AT_ONCE * groups_of_thread * n_threads
-    return (slice(begin, begin + at_once) for begin in range(0, len(values), at_once))
+    return ROWS_AT_ONCE * max(of_thread // ROWS_AT_ONCE, GROUPS_OF_A_TILE) * n_threads
 
 
 def _refuse_shared(summed: TreeSum, shared: np.ndarray, begin: int, n: int) -> None:
@@ -216,8 +214,8 @@ def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int)
     width, per_round = summed.width, summed.trees_per_round
     prepared = [_prepared(tree, values.shape[1]) for tree in summed.trees]
     steps = max(len(one.tree) * one.n_points * (width + 2) for one in prepared)
-    for block in _blocks(values, steps, n_threads):
-        X = dense_rows(rows, block)
+    at_once = _rows_at_once(values, steps, n_threads)
+    for begin, X in dense_blocks(rows, at_once, n_threads):
         n_groups = -(-len(X) // ROWS_AT_ONCE)
         n_tiles = -(-n_groups // GROUPS_OF_A_TILE)
         phi = np.zeros((n_groups, *values.shape[1:], ROWS_AT_ONCE))
@@ -225,8 +223,9 @@ def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int)
         for k, one in enumerate(prepared):
             add_path_values(n_tiles, n_threads, X, one.questions, one.paths, one.tree.value,
                             one.rule, k % per_round * width, phi, shared)  # fmt: skip
-        _refuse_shared(summed, shared, block.start, len(X))
-        values[block] = phi.transpose(0, 3, 1, 2).reshape(-1, *values.shape[1:])[: len(X)]
+        _refuse_shared(summed, shared, begin, len(X))
+        found = phi.transpose(0, 3, 1, 2).reshape(-1, *values.shape[1:])
+        values[begin : begin + len(X)] = found[: len(X)]
     bases = np.zeros((per_round, width))
     for k, one in enumerate(prepared):
         bases[k % per_round] += one.base
@@ -245,21 +244,21 @@ def _interventional_values(
     if not m:
         raise InvalidDataError("The background of shap_values has no rows. Give at least one.")
     require_memory(8.0 * m * d, f"A background of {m} rows", "Use fewer.")
-    others, trees = dense_rows(given, slice(None)), summed.trees
+    others, trees = dense_rows(given, n_threads), summed.trees
     levels = [int(tree.depth.max()) + 1 for tree in trees]
     weight_of = _weights_of_sets(min(max(levels) - 1, d))
     questions = [questions_of(tree) for tree in trees]
     size = max(1, _PAIRS_OF_A_TILE // m)
-    for block in _blocks(values, 8.0 * m * width * max(levels), n_threads):
-        X = dense_rows(rows, block)
+    at_once = _rows_at_once(values, 8.0 * m * width * max(levels), n_threads)
+    for begin, X in dense_blocks(rows, at_once, n_threads):
         n_tiles = -(-len(X) // size)
         shared = np.full(n_tiles, -1, np.int64)
         for k, tree in enumerate(trees):
             add_interventional_values(
                 n_tiles, n_threads, size, X, others, questions[k], tree.value, levels[k], weight_of,
-                k % summed.trees_per_round * width, values[block], shared,
+                k % summed.trees_per_round * width, values[begin : begin + len(X)], shared,
             )  # fmt: skip
-        _refuse_shared(summed, shared, block.start, len(X))
+        _refuse_shared(summed, shared, begin, len(X))
     values /= m
     mean: np.ndarray = summed.answers(background).mean(axis=0)
     return mean

@@ -28,6 +28,7 @@ from .tree_packing import Cuts as Cuts
 from .tree_packing import cuts_of as cuts_of
 from .tree_packing import pack as pack
 from .tree_sums import TreeSum as TreeSum
+from .tree_sums import dense_blocks as dense_blocks
 from .tree_sums import dense_rows as dense_rows
 from .tree_sums import predictions_of as predictions_of
 from .tree_sums import shares_of_branches as shares_of_branches
