@@ -9,7 +9,6 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.evaluation_data import (
-    leaves_by_tree,
     read_rows,
     require_forest,
     require_training_table,
@@ -87,10 +86,10 @@ def proximities(forest: Any, X: Any, Y: Any = None, *, oob: bool = False) -> np.
         "Take fewer rows at a time: proximities(forest, X[:1000], X).",
     )
     n_threads = resolve_n_jobs(forest.n_jobs, unset="all")
-    leaves = leaves_by_tree(forest, rows, n_threads)
+    leaves = forest._leaves_by_tree(rows)
     if sampled is not None:
         leaves[_seen(sampled, n_trees, n_threads)] = -1
-    leaves_of_others = leaves if Y is None else leaves_by_tree(forest, others, n_threads)
+    leaves_of_others = leaves if Y is None else forest._leaves_by_tree(others)
     return _shares(forest, leaves, leaves_of_others, n_threads)
 
 

@@ -31,7 +31,6 @@ from margrove._data import check_weights, moderate
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.evaluation_data import (
     EvaluationTargets,
-    leaves_by_tree,
     predictions_of_leaves,
     read_rows,
     read_targets,
@@ -153,7 +152,7 @@ def tree_correlation(forest: Any, X: Any, y: Any, *, sample_weight: Any = None) 
         "Use fewer rows: a few thousand are enough.",
     )
     n_threads = resolve_n_jobs(forest.n_jobs, unset="all")
-    leaves = leaves_by_tree(forest, rows, n_threads)
+    leaves = forest._leaves_by_tree(rows)
     predicted = np.empty((n_trees, n))
 
     def predict(k: int) -> None:

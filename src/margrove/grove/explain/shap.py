@@ -159,9 +159,10 @@ def _rows_at_once(values: np.ndarray, steps: float, n_threads: int) -> int:
 
 def _refuse_shared(summed: TreeSum, shared: np.ndarray, begin: int, n: int) -> None:
     """Raise if a row takes several branches: begin + row of X, or row - n of the background."""
-    if shared.max() < 0:
+    found = shared[shared >= 0]
+    if not len(found):
         return
-    row = int(shared[shared >= 0][0])
+    row = int(found[0])
     where = f"{begin + row} of X" if row < n else f"{row - n} of the background"
     raise InvalidDataError(
         f"Row {where} has a missing value that this {type(summed.model).__name__} sends "

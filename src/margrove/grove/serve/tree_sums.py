@@ -179,12 +179,11 @@ def shares_of_branches(tree: TreeArrays) -> np.ndarray:
 
 def dense_rows(rows: Any, n_threads: int = 1) -> np.ndarray:
     """All rows as kernels take them: dense, contiguous float64, read-only."""
-    blocks = dense_blocks(rows, max(rows.shape[0], 1), n_threads)
-    return next(blocks, (0, np.empty(rows.shape)))[1]
+    return next(dense_blocks(rows, rows.shape[0] or 1, n_threads))[1]
 
 
 def dense_blocks(rows: Any, at_once: int, n_threads: int = 1) -> Iterator[tuple[int, np.ndarray]]:
-    """Runs of rows as kernels take them, see `dense_rows`, and where each begins.
+    """Runs of rows as kernels take them, see `dense_rows`, and where each begins; at least one.
 
     They may be overwritten by the next run.
     """
@@ -193,7 +192,7 @@ def dense_blocks(rows: Any, at_once: int, n_threads: int = 1) -> Iterator[tuple[
     if is_sparse:
         view, dense = kernel_rows(rows), np.empty((min(at_once, n), d))
         data = read_only(view.data.astype(np.float64, copy=False))
-    for begin in range(0, n, at_once):
+    for begin in range(0, n or 1, at_once):
         if not is_sparse:
             yield begin, read_only(np.ascontiguousarray(rows[begin : begin + at_once], np.float64))
             continue
