@@ -212,7 +212,7 @@ def _run_explanations() -> None:
     forest = RandomForestClassifier(2).fit(X, np.arange(40) % 3)
     shap_values(forest, X[:2])
     shap_values(forest, X[:2], background=X[:4])
-    partial_dependence(forest, X, [0])
+    partial_dependence(forest, X, [0], kind="both")
 
 
 def _run_on_many_rows() -> None:
