@@ -267,8 +267,7 @@ def group_by_leaf(tree, leaves, first, begins, order):
 
 @region(bare=True)
 def count_shared(tile, row, leaves, begins, first, order, divisor, shares):
-    """shares[i, j] = the number of trees in which rows `row` + i and j are in the same leaf, divided
-    by `divisor`.
+    """shares[i, j] = the number of trees in which rows row + i and j share a leaf, over `divisor`.
 
     leaves (T, n) of the rows i; first, begins and order from `group_by_leaf` of the rows j. The
     outer loop is over i, so shares[i], zero before the call, stays in the cache.

@@ -81,8 +81,10 @@ def expected_arrivals(is_set, feature, parent, share):
 def add_dependence(
     tile, size, points, columns, is_set, questions, share, parent, arriving, value, found
 ):
-    """found[g] += the mean prediction at point g, for `size` points (points, features that are
-    set)."""
+    """found[g] += the mean prediction at point g, for `size` of the points.
+
+    points is (points, features that are set).
+    """
     kind, feature = questions.kind, questions.feature
     n_nodes, n_outputs = value.shape
     depends = np.zeros(n_nodes, np.bool_)  # whether the node or one below splits by a set feature

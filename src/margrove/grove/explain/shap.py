@@ -153,8 +153,9 @@ def _require_sums(summed: TreeSum, X: Any, base: np.ndarray, values: np.ndarray)
 
 def _rows_at_once(values: np.ndarray, steps: float, n_threads: int) -> int:
     """How many rows a region of one tree takes; a row takes `steps` in the largest tree."""
-    of_thread = int(min(_MOST_STEPS / max(steps, 1.0), _MOST_CELLS / max(values[:1].size, 1)))
-    return ROWS_AT_ONCE * max(of_thread // ROWS_AT_ONCE, GROUPS_OF_A_TILE) * n_threads
+    of_steps = max(int(_MOST_STEPS / max(steps, 1.0)), ROWS_AT_ONCE * GROUPS_OF_A_TILE)
+    of_thread = min(of_steps, _MOST_CELLS // max(values[:1].size, 1))
+    return n_threads * max(of_thread // ROWS_AT_ONCE, 1) * ROWS_AT_ONCE
 
 
 def _refuse_shared(summed: TreeSum, shared: np.ndarray, begin: int, n: int) -> None:

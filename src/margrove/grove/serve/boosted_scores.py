@@ -10,7 +10,7 @@ from margrove._data import read_only
 from margrove.grove.serve.boosted_walk import features_of, join_trees, walk_tile
 from margrove.grove.serve.leaf_bits import BLOCK, LeafBits, leaf_bits_of, look_up_tile
 from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_sums import dense_blocks
+from margrove.grove.serve.row_blocks import dense_blocks
 
 __all__ = ["TreeScores", "add_round", "is_flat"]
 

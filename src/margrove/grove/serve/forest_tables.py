@@ -81,13 +81,14 @@ class ForestTables:
     def leaves(self, X: np.ndarray) -> np.ndarray | None:
         """The leaf of each row in each tree, int32 (n, n_trees), those of a tree side by side."""
         found = np.zeros((len(self._kept), len(X)), np.int32)
-        return found.T if self._find_leaves(read_only(X), self._order(X), found) else None
+        return found.T if self._find_leaves(X, self._order(X), found) else None
 
     def _find_leaves(self, X: np.ndarray, order: np.ndarray, found: np.ndarray) -> bool:
         """Fill found (trees, n) for the first trees; False if X has infinity."""
         size = self._rows_of_a_tile(len(X))
         finite = np.ones(-(-len(X) // size), dtype=bool)
-        _find_leaves(len(finite), self._n_threads, size, X, order, self._trees, found, finite)
+        _find_leaves(len(finite), self._n_threads, size, read_only(X), order, self._trees, found,
+                     finite)  # fmt: skip
         return bool(finite.all())
 
     def _walk(self, X: np.ndarray, what: int, found: np.ndarray, labels: np.ndarray) -> bool:
@@ -111,7 +112,7 @@ class ForestTables:
         if len(X) <= _FEW_ROWS or len(self._kept) < _MANY_TREES:
             return none
         leaves = np.zeros((1, len(X)), np.int32)
-        self._find_leaves(read_only(X), none, leaves)
+        self._find_leaves(X, none, leaves)
         return np.asarray(_sorted_by_leaf(leaves[0], len(self._kept[0])))
 
 
