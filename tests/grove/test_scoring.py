@@ -18,6 +18,7 @@ from margrove.grove.serve import boosted_scores as scoring
 from margrove.grove.serve import leaf_bits
 from margrove.grove.serve.boosted_scores import TreeScores
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
+from margrove.grove.serve.row_blocks import dense_blocks, dense_rows
 from margrove.grove.serve.unfolding import packed_of
 from margrove.grove.table.encoding import read_table_like_fitted
 
@@ -30,12 +31,12 @@ def method(request, monkeypatch):
     """Both methods, for any number of rows; the other one is disabled."""
     if request.param == "walk":
         monkeypatch.setattr(scoring, "_SPLITS_OF_A_WALK", 0)
-        monkeypatch.setattr(scoring, "look_up", None)
+        monkeypatch.setattr(scoring, "look_up_tile", None)
     else:
         monkeypatch.setattr(scoring, "_SPLITS_OF_A_WALK", 10**9)
         monkeypatch.setattr(scoring, "_COLUMNS_OF_A_WALK", 10**9)
         monkeypatch.setattr(scoring, "_ROWS_FOR_TABLES", 1)
-        monkeypatch.setattr(scoring, "walk", None)
+        monkeypatch.setattr(scoring, "walk_tile", None)
     return request.param
 
 
@@ -216,6 +217,22 @@ def test_sparse_rows(method, dtype, monkeypatch) -> None:
     agrees(trees, sp.csr_matrix(X), n_categories=nobody, rows=X.astype(np.float64))
     monkeypatch.setattr(scoring, "_MOST_CELLS", 70)
     agrees(trees, sp.csr_array(X), n_categories=nobody, rows=X.astype(np.float64))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_of_rows(dtype) -> None:
+    given = sp.csr_array(([1.0, 2.0, 3.0, 4.0], [2, 0, 0, 1], [0, 1, 1, 3, 4]), shape=(4, 3))
+    dense = given.toarray()  # a cell that is given twice is the sum
+    given.data = given.data.astype(dtype)
+    for rows in (given, np.asfortranarray(dense, dtype)):
+        blocks = [(begin, X.copy()) for begin, X in dense_blocks(rows, 3, n_threads=2)]
+        assert [begin for begin, _ in blocks] == [0, 3]
+        assert np.array_equal(np.concatenate([X for _, X in blocks]), dense)
+        assert np.array_equal(dense_rows(rows), dense)
+        assert dense_rows(rows[:0]).shape == (0, 3)
+        assert dense_rows(rows).flags.c_contiguous
+        assert not dense_rows(rows).flags.writeable
 
 
 @pytest.mark.nojit

@@ -206,13 +206,15 @@ def _run_searches() -> None:
 
 def _run_explanations() -> None:
     from margrove.ensemble.forest import RandomForestClassifier
+    from margrove.ensemble.forest.importances import proximities
     from margrove.grove.explain import partial_dependence, shap_values
 
     X = np.random.default_rng(0).random((40, 3))
     forest = RandomForestClassifier(2).fit(X, np.arange(40) % 3)
     shap_values(forest, X[:2])
     shap_values(forest, X[:2], background=X[:4])
-    partial_dependence(forest, X, [0])
+    partial_dependence(forest, X, [0], kind="both")
+    proximities(forest, X)
 
 
 def _run_on_many_rows() -> None:

@@ -9,19 +9,18 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_labels, check_targets, check_weights, moderate, read_only
-from margrove._runtime import require_memory, run_tiles
+from margrove._runtime import require_memory
 from margrove.ensemble.bootstrap import resampling, units_left_out
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.importance_kernels import TableRows, votes_of_leaves
 from margrove.ensemble.forest.training_data import SampledRows
 from margrove.exceptions import InvalidDataError
-from margrove.grove.serve import Kind, PackedTree, add_values, leaves_of_rows, leaves_of_some
+from margrove.grove.serve import Kind, PackedTree, add_values, leaves_of_some
 from margrove.grove.table import columns_of_labels, power_of_two_near, refuse_infinity
 
 __all__ = [
     "EvaluationTargets",
     "TrainingRows",
-    "leaves_by_tree",
     "predictions_of_leaves",
     "read_rows",
     "read_targets",
@@ -31,7 +30,6 @@ __all__ = [
     "squares_of_targets",
 ]
 
-_ROWS_AT_ONCE = 2048
 _ROUNDING = 1e-6  # rounding error of a leaf's value, relative to the largest target
 
 
@@ -122,22 +120,6 @@ def squares_of_targets(figures: np.ndarray, scale: float) -> np.ndarray:
 
 
 # -- leaves --
-
-
-def leaves_by_tree(forest: Forest, rows: Any, n_threads: int) -> np.ndarray:
-    """The leaf of each row in each tree, int32 (T, n), as node numbers of the packed trees."""
-    n = rows.shape[0]
-    leaves = np.empty((len(forest.trees_), n), np.int32)
-
-    def walk(tile: int) -> None:
-        chosen = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
-        dense = rows[chosen].toarray() if sp.issparse(rows) else rows[chosen]
-        has_nan = bool(np.isnan(dense).any())
-        for k, tree in enumerate(forest.trees_):
-            leaves_of_rows(tree, dense, forest.kind_, leaves[k, chosen], has_nan=has_nan)
-
-    run_tiles(walk, -(-n // _ROWS_AT_ONCE), n_threads)
-    return leaves
 
 
 def predictions_of_leaves(tree: PackedTree, kind: Kind, leaves: np.ndarray) -> np.ndarray:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.ensemble.bootstrap import mixed_bits, number_below
 from margrove.grove.serve import Kind, PackedTree
 
 __all__ = [
+    "ROWS_OF_A_TILE",
     "TableRows",
     "TreeWords",
     "add_gains",
@@ -23,6 +24,8 @@ __all__ = [
     "votes_of_leaves",
     "words_of",
 ]
+
+ROWS_OF_A_TILE = 32  # of a table of pairs
 
 
 class TableRows(NamedTuple):
@@ -240,36 +243,42 @@ def votes_of_leaves(thresholds, leaves, values, n_pure, starts, votes):
             votes[i, o] = winner
 
 
-@kernel
-def group_by_leaf(leaves, begins, order):
-    """Sort rows by leaf: the rows of leaf k are order[begins[k] : begins[k + 1]].
+@region
+def group_by_leaf(tree, leaves, first, begins, order):
+    """Sort the rows by their leaf in a tree: those of leaf k are order[tree, begins[first + k] :
+    begins[first + k + 1]], with first[tree].
 
-    begins (N + 1,) is zero before the call; rows with a leaf below 0 are left out.
+    leaves and order are (T, m); begins is zero before the call. Rows with a leaf below 0 are left
+    out.
     """
-    for leaf in leaves:
+    own = begins[first[tree] : first[tree + 1]]
+    for leaf in leaves[tree]:
         if leaf >= 0:
-            begins[leaf + 1] += 1
-    for k in range(1, len(begins)):
-        begins[k] += begins[k - 1]
-    following = begins[:-1].copy()
-    for i in range(len(leaves)):
-        if leaves[i] >= 0:
-            order[following[leaves[i]]] = i
-            following[leaves[i]] += 1
-
-
-@kernel
-def count_shared(leaves, begins, first, order, counts):
-    """counts[i, j] += the number of trees in which rows i and j are in the same leaf.
-
-    leaves (T, n) of the rows i; begins and order (T, m) from `group_by_leaf` of the rows j, for
-    tree t from begins[first[t]]. The outer loop is over i, so counts[i] stays in the cache.
-    """
+            own[leaf + 1] += 1
+    for k in range(1, len(own)):
+        own[k] += own[k - 1]
+    following = own[:-1].copy()
     for i in range(leaves.shape[1]):
+        leaf = leaves[tree, i]
+        if leaf >= 0:
+            order[tree, following[leaf]] = i
+            following[leaf] += 1
+
+
+@region(bare=True)
+def count_shared(tile, row, leaves, begins, first, order, divisor, shares):
+    """shares[i, j] = the number of trees in which rows row + i and j share a leaf, over `divisor`.
+
+    leaves (T, n) of the rows i; first, begins and order from `group_by_leaf` of the rows j. The
+    outer loop is over i, so shares[i], zero before the call, stays in the cache.
+    """
+    for i in range(tile * ROWS_OF_A_TILE, min((tile + 1) * ROWS_OF_A_TILE, len(shares))):
         for t in range(leaves.shape[0]):
-            leaf = leaves[t, i]
+            leaf = leaves[t, row + i]
             if leaf < 0:
                 continue
             at = first[t] + leaf
             for k in range(begins[at], begins[at + 1]):
-                counts[i, order[t, k]] += 1.0
+                shares[i, order[t, k]] += 1.0
+        for j in range(shares.shape[1]):
+            shares[i, j] /= divisor

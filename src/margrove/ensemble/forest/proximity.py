@@ -9,20 +9,20 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.evaluation_data import (
-    leaves_by_tree,
     read_rows,
     require_forest,
     require_training_table,
     sampled_rows,
 )
 from margrove.ensemble.forest.forest import Forest
-from margrove.ensemble.forest.importance_kernels import count_shared, group_by_leaf
+from margrove.ensemble.forest.importance_kernels import ROWS_OF_A_TILE, count_shared, group_by_leaf
 from margrove.ensemble.forest.training_data import SampledRows
 from margrove.exceptions import InvalidDataError
 
 __all__ = ["proximities"]
 
 _ROWS_AT_ONCE = 128
+_MOST_STEPS = 3e7  # of a thread in a region: 50 ms
 
 
 def proximities(forest: Any, X: Any, Y: Any = None, *, oob: bool = False) -> np.ndarray:
@@ -87,10 +87,10 @@ def proximities(forest: Any, X: Any, Y: Any = None, *, oob: bool = False) -> np.
         "Take fewer rows at a time: proximities(forest, X[:1000], X).",
     )
     n_threads = resolve_n_jobs(forest.n_jobs, unset="all")
-    leaves = leaves_by_tree(forest, rows, n_threads)
+    leaves = forest._leaves_by_tree(rows)
     if sampled is not None:
         leaves[_seen(sampled, n_trees, n_threads)] = -1
-    leaves_of_others = leaves if Y is None else leaves_by_tree(forest, others, n_threads)
+    leaves_of_others = leaves if Y is None else forest._leaves_by_tree(others)
     return _shares(forest, leaves, leaves_of_others, n_threads)
 
 
@@ -115,26 +115,25 @@ def _shares(
     first = np.concatenate([[0], np.cumsum([len(tree) + 1 for tree in forest.trees_])])
     begins = np.zeros(int(first[-1]), np.int64)
     order = np.empty((n_trees, m), np.int32)
+    group_by_leaf(n_trees, n_threads, leaves_of_others, first, begins, order)
+    n, is_oob = leaves.shape[1], min(leaves.min(), leaves_of_others.min()) < 0
+    shares, divisor = np.zeros((n, m)), 1.0 if is_oob else float(n_trees)
+    per_row = m + np.square(np.diff(begins).clip(0), dtype=np.float64).sum() / max(m, 1)
+    at_once = n_threads * max(ROWS_OF_A_TILE, int(_MOST_STEPS / max(per_row, 1.0)))
+    for row in range(0, n, at_once):
+        block = shares[row : row + at_once]
+        n_tiles = -(-len(block) // ROWS_OF_A_TILE)
+        count_shared(n_tiles, n_threads, row, leaves, begins, first, order, divisor, block)
+    if not is_oob:
+        return shares
+    known = (leaves_of_others >= 0).astype(np.float32)
 
-    def group(k: int) -> None:
-        group_by_leaf(leaves_of_others[k], begins[first[k] : first[k + 1]], order[k])
-
-    run_tiles(group, n_trees, n_threads)
-    shares = np.zeros((leaves.shape[1], m))
-    counted = leaves.min() < 0 or leaves_of_others.min() < 0
-    known = (leaves_of_others >= 0).astype(np.float32) if counted else None
-
-    def count(tile: int) -> None:
+    def divide(tile: int) -> None:
         rows = slice(tile * _ROWS_AT_ONCE, (tile + 1) * _ROWS_AT_ONCE)
-        leaves_of_tile = np.ascontiguousarray(leaves[:, rows])
-        count_shared(leaves_of_tile, begins, first, order, shares[rows])
-        if known is None:
-            shares[rows] /= n_trees
-            return
         # whole numbers: exact in any order
-        of_both = (leaves_of_tile >= 0).astype(np.float32).T @ known
+        of_both = (leaves[:, rows] >= 0).astype(np.float32).T @ known
         with np.errstate(invalid="ignore"):
             shares[rows] /= of_both
 
-    run_tiles(count, -(-leaves.shape[1] // _ROWS_AT_ONCE), n_threads)
+    run_tiles(divide, -(-n // _ROWS_AT_ONCE), n_threads)
     return shares

@@ -24,6 +24,7 @@ from margrove.grove.serve import (
     TreeArrays,
     TreeSum,
     by_output,
+    dense_blocks,
     predicted_classes,
     predictions_of,
     rescaled,
@@ -35,7 +36,8 @@ from margrove.grove.table import power_of_two_near, read_table_like_fitted, refu
 __all__ = ["SHARED_WITH_TREES", "TreeCollection", "TreesOfForest"]
 
 _FEW_ROWS = 2048  # that one thread walks through all trees
-_SPARSE_ROWS_AT_ONCE = 1 << 15
+_MOST_SPARSE_ROWS = 1 << 15  # that are made dense at once
+_CELLS_OF_A_THREAD = 1 << 21
 SHARED_WITH_TREES = (
     "criterion", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
     "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst",
@@ -103,21 +105,27 @@ class TreeCollection(Estimator):
         walk: Callable[[ForestTables, np.ndarray], np.ndarray | None],
     ) -> np.ndarray:
         """What the rows of X find in all trees."""
-        rows = self._rows(X)
-        n = rows.shape[0]
-        tables = ForestTables(self.trees_, self.kind_, self._threads(n))
-        if not sp.issparse(rows):
-            found = walk(tables, np.ascontiguousarray(rows))
-            if found is None:
-                refuse_infinity(rows, self)
-            return np.asarray(found)
+        return self._walked_rows(self._rows(X), walk)
+
+    def _walked_rows(
+        self,
+        rows: Any,
+        walk: Callable[[ForestTables, np.ndarray], np.ndarray | None],
+    ) -> np.ndarray:
+        n_threads = self._threads(rows.shape[0])
+        tables = ForestTables(self.trees_, self.kind_, n_threads)
+        blocks = iter([(0, rows)])
+        if sp.issparse(rows):
+            fitting = n_threads * _CELLS_OF_A_THREAD // rows.shape[1]
+            at_once = min(max(fitting, _FEW_ROWS), _MOST_SPARSE_ROWS)
+            blocks = dense_blocks(rows, at_once, n_threads)
         parts = []
-        for begin in range(0, max(n, 1), _SPARSE_ROWS_AT_ONCE):
-            found = walk(tables, rows[begin : begin + _SPARSE_ROWS_AT_ONCE].toarray())
+        for _, X in blocks:
+            found = walk(tables, np.ascontiguousarray(X))
             if found is None:
                 refuse_infinity(rows, self)
             parts.append(np.asarray(found))
-        return np.concatenate(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _threads(self, n_rows: int) -> int:
         if n_rows <= _FEW_ROWS and self.n_jobs != 0:
@@ -141,7 +149,11 @@ class TreeCollection(Estimator):
 
     def _leaves(self, X: Any) -> np.ndarray:
         """The leaf of each row in each tree, as node numbers of the packed trees, (n, n_trees)."""
-        return self._walked(X, ForestTables.leaves).astype(np.int64)
+        return np.ascontiguousarray(self._leaves_by_tree(self._rows(X)).T, np.int64)
+
+    def _leaves_by_tree(self, rows: Any) -> np.ndarray:
+        """The leaf of each of these rows in each tree, int32 (n_trees, n); see `_rows`."""
+        return np.ascontiguousarray(self._walked_rows(rows, ForestTables.leaves).T)
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf of each row in each tree, (n_samples, n_trees)."""

@@ -31,7 +31,6 @@ from margrove._data import check_weights, moderate
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.ensemble.forest.evaluation_data import (
     EvaluationTargets,
-    leaves_by_tree,
     predictions_of_leaves,
     read_rows,
     read_targets,
@@ -39,7 +38,7 @@ from margrove.ensemble.forest.evaluation_data import (
     squares_of_targets,
 )
 from margrove.ensemble.forest.forest import Forest
-from margrove.grove.serve import add_values
+from margrove.grove.serve import ForestTables, add_values
 from margrove.grove.table import power_of_two_near
 
 __all__ = ["TreeCorrelation", "tree_correlation"]
@@ -153,17 +152,17 @@ def tree_correlation(forest: Any, X: Any, y: Any, *, sample_weight: Any = None) 
         "Use fewer rows: a few thousand are enough.",
     )
     n_threads = resolve_n_jobs(forest.n_jobs, unset="all")
-    leaves = leaves_by_tree(forest, rows, n_threads)
-    predicted = np.empty((n_trees, n))
+    if not targets.is_class:
+        values = forest._walked_rows(rows, ForestTables.values_of_trees)
+        return _of_numbers(np.ascontiguousarray(values.T), targets, weight, n_threads)
+    leaves, votes = forest._leaves_by_tree(rows), np.empty((n_trees, n))
 
-    def predict(k: int) -> None:
-        predicted[k] = predictions_of_leaves(forest.trees_[k], forest.kind_, leaves[k])[:, 0]
+    def vote(k: int) -> None:
+        votes[k] = predictions_of_leaves(forest.trees_[k], forest.kind_, leaves[k])[:, 0]
 
-    run_tiles(predict, n_trees, n_threads)
-    if targets.is_class:
-        wrong = _share_wrong(forest, leaves, predicted, targets.labels[:, 0], weight, n_threads)
-        return _of_classes(forest, predicted, targets.labels[:, 0], weight, wrong, n_threads)
-    return _of_numbers(predicted, targets, weight, n_threads)
+    run_tiles(vote, n_trees, n_threads)
+    wrong = _share_wrong(forest, leaves, votes, targets.labels[:, 0], weight, n_threads)
+    return _of_classes(forest, votes, targets.labels[:, 0], weight, wrong, n_threads)
 
 
 def _of_numbers(

@@ -330,7 +330,7 @@ def gradient_stages(
     chosen = tuple(checked_round(stage, n_rounds, "rounds") for stage in rounds)
     if not chosen:
         raise ValueError("rounds must contain at least one number of rounds. Got none.")
-    points = dense_rows(model._read(X), slice(None))[:, 0]
+    points = dense_rows(model._read(X))[:, 0]
     targets = check_targets(y, len(points))
     trees = [model.tree(t) for t in range(max(chosen))]
     cuts = np.concatenate([tree.threshold[tree.kind == THRESHOLD] for tree in trees])

@@ -27,6 +27,7 @@ from margrove._data import is_missing
 from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
 from margrove.exceptions import InvalidDataError
 from margrove.grove.explain.partial_dependence_kernels import (
+    ROWS_OF_A_TILE,
     add_answers,
     add_arrivals,
     add_dependence,
@@ -37,7 +38,7 @@ from margrove.grove.read import shown
 from margrove.grove.serve import (
     TreeArrays,
     TreeSum,
-    dense_rows,
+    dense_blocks,
     questions_of,
     shares_of_branches,
     tree_sum_of,
@@ -282,8 +283,7 @@ def _average(
     shares = [shares_of_branches(tree) for tree in trees]
     if is_exact:
         arrivals = [np.zeros(len(tree)) for tree in trees]
-        for begin in range(0, n, _ROWS_AT_ONCE):
-            block = dense_rows(rows, slice(begin, begin + _ROWS_AT_ONCE))
+        for _, block in dense_blocks(rows, _ROWS_AT_ONCE, n_threads):
 
             def walk(k: int, block: np.ndarray = block) -> None:
                 add_arrivals(block, is_set, questions_of(trees[k]), shares[k], arrivals[k])
@@ -297,16 +297,11 @@ def _average(
         ]
     found = np.zeros((per_round, len(points), summed.width))
     size = max(1024, -(-len(points) // 16))
-
-    def predict(tile: int) -> None:
-        block = slice(tile * size, (tile + 1) * size)
-        for k, tree in enumerate(trees):
-            add_dependence(
-                points[block], columns, is_set, questions_of(tree), shares[k], tree.parent,
-                arrivals[k], tree.value, found[k % per_round, block],
-            )  # fmt: skip
-
-    run_tiles(predict, -(-len(points) // size), n_threads)
+    for k, tree in enumerate(trees):
+        add_dependence(
+            -(-len(points) // size), n_threads, size, points, columns, is_set, questions_of(tree),
+            shares[k], tree.parent, arrivals[k], tree.value, found[k % per_round],
+        )  # fmt: skip
     return summed.start + summed.joined(found)
 
 
@@ -323,23 +318,19 @@ def _individual(
         f"Curves of {n} rows at {n_points} points",
         "Use fewer rows, a smaller n_grid, or kind='average'.",
     )
-    found = np.empty((n, n_points, summed.n_outputs))
+    found = np.zeros((n, n_points, summed.n_outputs))
     prepared = [
         (questions_of(tree), shares_of_branches(tree), tree.value, *_cells(tree, columns, axes))
         for tree in summed.trees
     ]
-    size = max(1, min(_ROWS_AT_ONCE, _ROWS_AT_ONCE * 16 // n_points))
-
-    def predict(tile: int) -> None:
-        block = slice(tile * size, (tile + 1) * size)
-        X = dense_rows(rows, block)
-        answers = np.zeros((summed.trees_per_round, len(X), n_points, summed.width))
+    at_once = max(ROWS_OF_A_TILE, min(_ROWS_AT_ONCE, _ROWS_AT_ONCE * 16 // n_points)) * n_threads
+    for begin, X in dense_blocks(rows, at_once, n_threads):
+        answers = found[begin : begin + len(X)]
         for k, (questions, share, value, points, cells) in enumerate(prepared):
-            add_answers(X, points, columns, cells, questions, share, value,
-                        answers[k % summed.trees_per_round])  # fmt: skip
-        found[block] = summed.start + summed.joined(answers)
-
-    run_tiles(predict, -(-n // size), n_threads)
+            add_answers(-(-len(X) // ROWS_OF_A_TILE), n_threads, X, points, columns, cells,
+                        questions, share, value, k % summed.trees_per_round * summed.width,
+                        answers)  # fmt: skip
+    found += summed.start
     return found
 
 

@@ -11,16 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.grove.serve import LEAF, THRESHOLD, branch_of
 
 __all__ = [
+    "ROWS_OF_A_TILE",
     "add_answers",
     "add_arrivals",
     "add_dependence",
     "branches_of_values",
     "expected_arrivals",
 ]
+
+ROWS_OF_A_TILE = 64
 
 
 class NodeStack(NamedTuple):
@@ -74,9 +77,14 @@ def expected_arrivals(is_set, feature, parent, share):
     return arriving
 
 
-@kernel
-def add_dependence(points, columns, is_set, questions, share, parent, arriving, value, found):
-    """found[g] += the mean prediction at point g; points is (points, features that are set)."""
+@region
+def add_dependence(
+    tile, size, points, columns, is_set, questions, share, parent, arriving, value, found
+):
+    """found[g] += the mean prediction at point g, for `size` of the points.
+
+    points is (points, features that are set).
+    """
     kind, feature = questions.kind, questions.feature
     n_nodes, n_outputs = value.shape
     depends = np.zeros(n_nodes, np.bool_)  # whether the node or one below splits by a set feature
@@ -94,7 +102,7 @@ def add_dependence(points, columns, is_set, questions, share, parent, arriving, 
     x = np.zeros(len(is_set))
     stack = NodeStack(np.empty(n_nodes, np.int64), np.empty(n_nodes))
     nodes, shares = stack
-    for g in range(len(points)):
+    for g in range(tile * size, min((tile + 1) * size, len(points))):
         for k in range(len(columns)):
             x[columns[k]] = points[g, k]
         nodes[0], shares[0] = 0, 1.0
@@ -157,18 +165,18 @@ def branches_of_values(values, column, questions):
     return found
 
 
-@kernel
-def add_answers(X, points, columns, cells, questions, share, value, found):
-    """Add the prediction of a tree for each row at each point to found, (n, points, outputs).
+@region
+def add_answers(tile, X, points, columns, cells, questions, share, value, first, found):
+    """Add the prediction of a tree for some rows at each point to found, (n, points, outputs).
 
-    `points` are those that the tree distinguishes; cells[g] is the one that point g of the grid
-    equals.
+    It is added from output `first` on. `points` are those that the tree distinguishes; cells[g] is
+    the one that point g of the grid equals.
     """
     kind, n_outputs = questions.kind, value.shape[1]
     x, answers = np.empty(X.shape[1]), np.empty((len(points), n_outputs))
     stack = NodeStack(np.empty(len(kind), np.int64), np.empty(len(kind)))
     nodes, shares = stack
-    for i in range(X.shape[0]):
+    for i in range(tile * ROWS_OF_A_TILE, min((tile + 1) * ROWS_OF_A_TILE, len(X))):
         x[:] = X[i]
         for c in range(len(points)):
             for k in range(len(columns)):
@@ -186,4 +194,4 @@ def add_answers(X, points, columns, cells, questions, share, value, found):
                 size = _push(x, True, node, of_row, questions, share, stack, size)
         for g in range(len(cells)):
             for v in range(n_outputs):
-                found[i, g, v] += answers[cells[g], v]
+                found[i, g, first + v] += answers[cells[g], v]

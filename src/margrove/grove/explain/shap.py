@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import beta
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from margrove._runtime import require_memory, resolve_n_jobs, run_tiles
+from margrove._runtime import require_memory, resolve_n_jobs
 from margrove.exceptions import InexactExplanationError, InvalidDataError
 from margrove.grove.explain.shap_kernels import (
+    GROUPS_OF_A_TILE,
     ROWS_AT_ONCE,
     Paths,
     QuadratureRule,
@@ -35,6 +36,7 @@ from margrove.grove.serve import (
     Questions,
     TreeArrays,
     TreeSum,
+    dense_blocks,
     dense_rows,
     questions_of,
     shares_of_branches,
@@ -44,8 +46,8 @@ from margrove.grove.serve import (
 __all__ = ["ShapValues", "shap_values"]
 
 _TOLERANCE = 1e-9
-_STEPS_OF_A_TILE = 2e8  # some tenths of a second
-_MOST_ROWS = 256
+_MOST_STEPS, _MOST_CELLS = 3e7, 1 << 18  # of a thread in a region: 50 ms, and a cache
+_PAIRS_OF_A_TILE = 32  # of a row and a row of the background
 _ARGUMENTS: dict[str, list[Any]] = {"check": ["boolean"], "n_jobs": [Integral, None]}
 _SHOWN = 10  # features in a repr
 
@@ -149,9 +151,22 @@ def _require_sums(summed: TreeSum, X: Any, base: np.ndarray, values: np.ndarray)
         raise InexactExplanationError(type(summed.model).__name__, float(off), allowed)
 
 
-def _refuse_shared_row(summed: TreeSum, row: int, what: str) -> None:
+def _rows_at_once(values: np.ndarray, steps: float, n_threads: int) -> int:
+    """How many rows a region of one tree takes; a row takes `steps` in the largest tree."""
+    of_steps = max(int(_MOST_STEPS / max(steps, 1.0)), ROWS_AT_ONCE * GROUPS_OF_A_TILE)
+    of_thread = min(of_steps, _MOST_CELLS // max(values[:1].size, 1))
+    return n_threads * max(of_thread // ROWS_AT_ONCE, 1) * ROWS_AT_ONCE
+
+
+def _refuse_shared(summed: TreeSum, shared: np.ndarray, begin: int, n: int) -> None:
+    """Raise if a row takes several branches: begin + row of X, or row - n of the background."""
+    found = shared[shared >= 0]
+    if not len(found):
+        return
+    row = int(found[0])
+    where = f"{begin + row} of X" if row < n else f"{row - n} of the background"
     raise InvalidDataError(
-        f"Row {row} of {what} has a missing value that this {type(summed.model).__name__} sends "
+        f"Row {where} has a missing value that this {type(summed.model).__name__} sends "
         "down several branches with their shares (C4.5), which shap_values does not support. Fill "
         "in missing values, or use split='binary'."
     )
@@ -198,36 +213,25 @@ def _rule(n_points: int) -> QuadratureRule:
 
 def _path_values(summed: TreeSum, rows: Any, values: np.ndarray, n_threads: int) -> np.ndarray:
     """Write path-dependent values (n, d, outputs); returns the base (outputs,)."""
-    n, d, width, per_round = *values.shape[:2], summed.width, summed.trees_per_round
-    prepared = [_prepared(tree, d) for tree in summed.trees]
-    steps = sum(len(one.tree) * one.n_points * (width + 2) for one in prepared)
-    size = _rows_of_a_tile(steps)
-
-    def explain(tile: int) -> None:
-        block = slice(tile * size, min((tile + 1) * size, n))
-        X = dense_rows(rows, block)
-        count = len(X)
-        X = np.concatenate([X, np.repeat(X[-1:], -count % ROWS_AT_ONCE, axis=0)])
-        phi = np.zeros((per_round, len(X) // ROWS_AT_ONCE, d, width, ROWS_AT_ONCE))
+    width, per_round = summed.width, summed.trees_per_round
+    prepared = [_prepared(tree, values.shape[1]) for tree in summed.trees]
+    steps = max(len(one.tree) * one.n_points * (width + 2) for one in prepared)
+    at_once = _rows_at_once(values, steps, n_threads)
+    for begin, X in dense_blocks(rows, at_once, n_threads):
+        n_groups = -(-len(X) // ROWS_AT_ONCE)
+        n_tiles = -(-n_groups // GROUPS_OF_A_TILE)
+        phi = np.zeros((n_groups, *values.shape[1:], ROWS_AT_ONCE))
+        shared = np.full(n_tiles, -1, np.int64)
         for k, one in enumerate(prepared):
-            shared = add_path_values(
-                X, one.questions, one.paths, one.tree.value, one.rule, phi[k % per_round]
-            )
-            if shared >= 0:
-                _refuse_shared_row(summed, block.start + min(shared, count - 1), "X")
-        found = phi.transpose(0, 1, 4, 2, 3).reshape(per_round, len(X), d, width)
-        values[block] = summed.joined(found[:, :count])
-
-    run_tiles(explain, -(-n // size), n_threads)
+            add_path_values(n_tiles, n_threads, X, one.questions, one.paths, one.tree.value,
+                            one.rule, k % per_round * width, phi, shared)  # fmt: skip
+        _refuse_shared(summed, shared, begin, len(X))
+        found = phi.transpose(0, 3, 1, 2).reshape(-1, *values.shape[1:])
+        values[begin : begin + len(X)] = found[: len(X)]
     bases = np.zeros((per_round, width))
     for k, one in enumerate(prepared):
         bases[k % per_round] += one.base
     return summed.start + summed.joined(bases)
-
-
-def _rows_of_a_tile(steps: float) -> int:
-    wanted = int(_STEPS_OF_A_TILE / max(steps, 1.0))
-    return max(ROWS_AT_ONCE, min(_MOST_ROWS, wanted // ROWS_AT_ONCE * ROWS_AT_ONCE))
 
 
 # -- interventional --
@@ -237,33 +241,27 @@ def _interventional_values(
     summed: TreeSum, rows: Any, background: Any, values: np.ndarray, n_threads: int
 ) -> np.ndarray:
     """Write interventional values (n, d, outputs); returns the base (outputs,)."""
-    n, d, width, per_round = *values.shape[:2], summed.width, summed.trees_per_round
-    given = summed.rows(background)
+    d, width, given = values.shape[1], summed.width, summed.rows(background)
     m = given.shape[0]
     if not m:
         raise InvalidDataError("The background of shap_values has no rows. Give at least one.")
     require_memory(8.0 * m * d, f"A background of {m} rows", "Use fewer.")
-    others = dense_rows(given, slice(None))
-    most = [int(min(tree.depth.max(), d)) for tree in summed.trees]
-    weight_of = _weights_of_sets(max(most))
-    levels = [int(tree.depth.max()) + 1 for tree in summed.trees]
-    size = _rows_of_a_tile(m * width * sum(8.0 * n_levels for n_levels in levels))
-
-    def explain(tile: int) -> None:
-        block = slice(tile * size, min((tile + 1) * size, n))
-        X = dense_rows(rows, block)
-        phi = np.zeros((per_round, len(X), d, width))
-        for k, (tree, n_levels) in enumerate(zip(summed.trees, levels, strict=True)):
-            shared = add_interventional_values(
-                X, others, questions_of(tree), tree.value, n_levels, weight_of, phi[k % per_round]
-            )
-            if shared >= len(X):
-                _refuse_shared_row(summed, shared - len(X), "the background")
-            if shared >= 0:
-                _refuse_shared_row(summed, block.start + shared, "X")
-        values[block] = summed.joined(phi) / m
-
-    run_tiles(explain, -(-n // size), n_threads)
+    others, trees = dense_rows(given, n_threads), summed.trees
+    levels = [int(tree.depth.max()) + 1 for tree in trees]
+    weight_of = _weights_of_sets(min(max(levels) - 1, d))
+    questions = [questions_of(tree) for tree in trees]
+    size = max(1, _PAIRS_OF_A_TILE // m)
+    at_once = _rows_at_once(values, 8.0 * m * width * max(levels), n_threads)
+    for begin, X in dense_blocks(rows, at_once, n_threads):
+        n_tiles = -(-len(X) // size)
+        shared = np.full(n_tiles, -1, np.int64)
+        for k, tree in enumerate(trees):
+            add_interventional_values(
+                n_tiles, n_threads, size, X, others, questions[k], tree.value, levels[k], weight_of,
+                k % summed.trees_per_round * width, values[begin : begin + len(X)], shared,
+            )  # fmt: skip
+        _refuse_shared(summed, shared, begin, len(X))
+    values /= m
     mean: np.ndarray = summed.answers(background).mean(axis=0)
     return mean
 

@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import kernel, region
 from margrove.grove.serve import LEAF, THRESHOLD, branch_of
 
 __all__ = [
+    "GROUPS_OF_A_TILE",
     "ROWS_AT_ONCE",
     "Paths",
     "QuadratureRule",
@@ -34,6 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROWS_AT_ONCE = 8
+GROUPS_OF_A_TILE = 4
 _LEAST_SHARE = 1e-290  # its inverse is finite
 
 
@@ -123,11 +125,12 @@ def paths_of(parent, feature, depth, share, n_features):
     return above, passing, arriving, most
 
 
-@kernel
-def add_path_values(X, questions, paths, value, rule, phi):
-    """Add a tree's values to phi (groups, d, outputs, ROWS_AT_ONCE); a group is so many rows of X.
+@region
+def add_path_values(tile, X, questions, paths, value, rule, first, phi, shared):
+    """Add a tree's values to phi (groups, d, outputs, ROWS_AT_ONCE), from output `first` on.
 
-    Returns the first row that takes several branches, or -1 if there is none.
+    A group is so many rows of X. shared[tile] becomes the first row that takes several branches, if
+    there is one.
     """
     kind, feature = questions.kind, questions.feature
     parent, depth, above, passing = paths.parent, paths.depth, paths.above, paths.passing
@@ -144,12 +147,12 @@ def add_path_values(X, questions, paths, value, rule, phi):
     product, gain, branch = levels.product, levels.gain, levels.branch
     total = np.zeros((n_levels, n_outputs, width))
     path = np.zeros(n_levels, np.int64)
-    for group in range(phi.shape[0]):
+    for group in range(GROUPS_OF_A_TILE * tile, min(GROUPS_OF_A_TILE * (tile + 1), len(phi))):
         level = 0
         for node in range(n_nodes):
             while level >= depth[node] and level > 0:
                 _leave(feature[parent[path[level]]], depth[above[path[level]]],
-                       above[path[level]] >= 0, level, gain, total, phi[group])  # fmt: skip
+                       above[path[level]] >= 0, level, gain, total, first, phi[group])  # fmt: skip
                 level -= 1
             level = depth[node]
             path[level] = node
@@ -165,17 +168,17 @@ def add_path_values(X, questions, paths, value, rule, phi):
             for v in range(n_outputs):
                 for k in range(width):
                     total[level, v, k] = 0.0
-            for row in range(ROWS_AT_ONCE):
-                i = group * ROWS_AT_ONCE + row
+            for row in range(ROWS_AT_ONCE):  # of the last rows, some walk again
+                i = min(group * ROWS_AT_ONCE + row, len(X) - 1)
                 found = _branch(X, i, node, questions)
                 if found < 0:
-                    return i
+                    shared[tile] = i
+                    return
                 branch[level, row] = found
         while level > 0:
             _leave(feature[parent[path[level]]], depth[above[path[level]]],
-                   above[path[level]] >= 0, level, gain, total, phi[group])  # fmt: skip
+                   above[path[level]] >= 0, level, gain, total, first, phi[group])  # fmt: skip
             level -= 1
-    return -1
 
 
 @kernel(inner=True)
@@ -220,7 +223,7 @@ def _enter(position, last, level, share, rule, levels):
 
 
 @kernel(inner=True)
-def _leave(feature, last, is_again, level, gain, total, phi):
+def _leave(feature, last, is_again, level, gain, total, first, phi):
     """Add the leaves below a branch to phi, and their sums to those of the level above."""
     width = gain.shape[1]
     for v in range(total.shape[1]):
@@ -229,22 +232,24 @@ def _leave(feature, last, is_again, level, gain, total, phi):
             for k in range(row, width, ROWS_AT_ONCE):
                 change = gain[level, k] - gain[last, k] if is_again else gain[level, k]
                 added += change * total[level, v, k]
-            phi[feature, v, row] += added
+            phi[feature, first + v, row] += added
         for k in range(width):
             total[level - 1, v, k] += total[level, v, k]
 
 
-@kernel
-def add_interventional_values(X, background, questions, value, n_levels, weight_of, phi):
-    """Add a tree's values, summed over the rows of the background, to phi (n, d, outputs).
+@region
+def add_interventional_values(
+    tile, size, X, background, questions, value, n_levels, weight_of, first, values, shared
+):
+    """Add a tree's values for `size` rows to values (n, d, outputs), from output `first` on.
 
-    A leaf counts if each branch on its path is taken by the row or by the background row. Let a
-    features be such that only the row takes their branches, and b such that only the background row
-    does. Then each of the a features gets weight_of[a - 1, b] times the leaf's value, and each of
-    the b features -weight_of[a, b - 1] times it.
+    They are summed over the background. A leaf counts if each branch on its path is taken by the
+    row or by the background row. Let a features be such that only the row takes their branches, and
+    b such that only the background row does. Then each of the a features gets weight_of[a - 1, b]
+    times the leaf's value, and each of the b features -weight_of[a, b - 1] times it.
 
-    Returns the first row of X (or n + the row of the background) that takes several branches, or
-    -1 if there is none.
+    shared[tile] becomes the first row of X (or n + the row of the background) that takes several
+    branches, if there is one.
     """
     kind, feature = questions.kind, questions.feature
     first_child, children = questions.first_child, questions.children
@@ -252,7 +257,7 @@ def add_interventional_values(X, background, questions, value, n_levels, weight_
     side = np.zeros(n_features, np.int8)  # whose value counts: 1 the row's, 2 the background row's
     differing = np.empty(min(n_levels, n_features), np.int64)
     stack, until = np.empty(n_levels + 1, np.int64), np.empty(n_levels + 1, np.int64)
-    for i in range(n):
+    for i in range(tile * size, min((tile + 1) * size, n)):
         for b in range(len(background)):
             waiting, size, node = 0, 0, np.int64(0)
             while True:
@@ -265,18 +270,20 @@ def add_interventional_values(X, background, questions, value, n_levels, weight_
                     if side[of_split] != 2:
                         branch = _branch(X, i, node, questions)
                         if branch < 0:
-                            return i
+                            shared[tile] = i
+                            return
                     if side[of_split] != 1:
                         other = _branch(background, b, node, questions)
                         if other < 0:
-                            return n + b
-                    first = first_child[node]
+                            shared[tile] = n + b
+                            return
+                    start = first_child[node]
                     if side[of_split] == 0 and branch != other:
-                        stack[waiting], until[waiting] = children[first + other], size
+                        stack[waiting], until[waiting] = children[start + other], size
                         waiting += 1
                         differing[size], side[of_split] = of_split, 1
                         size += 1
-                    node = children[first + (other if side[of_split] == 2 else branch)]
+                    node = children[start + (other if side[of_split] == 2 else branch)]
                 n_of_row = 0
                 for k in range(size):
                     n_of_row += side[differing[k]] == 1
@@ -288,7 +295,7 @@ def add_interventional_values(X, background, questions, value, n_levels, weight_
                         else -weight_of[n_of_row, size - n_of_row - 1]
                     )
                     for v in range(value.shape[1]):
-                        phi[i, differing[k], v] += share * value[node, v]
+                        values[i, differing[k], first + v] += share * value[node, v]
                 if waiting == 0:
                     break
                 waiting -= 1
@@ -299,4 +306,3 @@ def add_interventional_values(X, background, questions, value, n_levels, weight_
                 side[differing[size - 1]] = 2
             for k in range(size):
                 side[differing[k]] = 0
-    return -1

@@ -15,6 +15,8 @@ from .packed_trees import TreeForm as TreeForm
 from .packed_trees import rescaled as rescaled
 from .packed_trees import times_powers as times_powers
 from .packed_trees import values_of_nodes as values_of_nodes
+from .row_blocks import dense_blocks as dense_blocks
+from .row_blocks import dense_rows as dense_rows
 from .tree_arrays import LEAF as LEAF
 from .tree_arrays import MULTIWAY as MULTIWAY
 from .tree_arrays import OBLIQUE as OBLIQUE
@@ -28,7 +30,6 @@ from .tree_packing import Cuts as Cuts
 from .tree_packing import cuts_of as cuts_of
 from .tree_packing import pack as pack
 from .tree_sums import TreeSum as TreeSum
-from .tree_sums import dense_rows as dense_rows
 from .tree_sums import predictions_of as predictions_of
 from .tree_sums import shares_of_branches as shares_of_branches
 from .tree_sums import tree_sum as tree_sum

@@ -5,27 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from margrove._data import read_only
-from margrove._runtime import run_tiles
-from margrove.grove.serve.boosted_walk import (
-    features_of,
-    join_trees,
-    new_walks,
-    walk,
-    walk_tile,
-)
-from margrove.grove.serve.leaf_bits import (
-    BLOCK,
-    LeafBits,
-    leaf_bits_of,
-    look_up,
-    look_up_tile,
-    new_buffers,
-)
+from margrove.grove.serve.boosted_walk import features_of, join_trees, walk_tile
+from margrove.grove.serve.leaf_bits import BLOCK, LeafBits, leaf_bits_of, look_up_tile
 from margrove.grove.serve.packed_trees import PackedTree
-from margrove.grove.serve.tree_sums import dense_rows
+from margrove.grove.serve.row_blocks import dense_blocks
 
 __all__ = ["TreeScores", "add_round", "is_flat"]
 
@@ -37,7 +22,7 @@ _WORK_OF_A_TILE = 1e9  # rows times nodes, about 50 milliseconds
 _WORK_FOR_THREADS = 5e6  # rows times nodes; with less, one thread is faster
 _MOST_BLOCKS = 8  # of a tile
 _ROWS_OF_A_WALK = 1024  # of a tile
-_MOST_CELLS = 1 << 22  # of sparse rows that are made dense at once
+_MOST_CELLS = 1 << 20  # of a tile of rows that are copied
 
 
 class TreeScores:
@@ -142,28 +127,19 @@ class TreeScores:
             return
         n_nodes = self._n_nodes(first, last)
         n_threads = n_threads if n * n_nodes >= _WORK_FOR_THREADS else 1
-        n_blocks = min(_WORK_OF_A_TILE / n_nodes, n / (2 * n_threads)) / BLOCK
-        size = BLOCK * int(min(max(n_blocks, 1), _MOST_BLOCKS))
-        if sp.issparse(X):
-            size = max(1, min(size, _MOST_CELLS // X.shape[1]))
-        bits = self._bits_for(min(n, size), last - first, n_nodes)
         if is_flat(X):
-            n_tiles, cells = -(-n // size), read_only(X.reshape(-1))
+            n_blocks = min(_WORK_OF_A_TILE / n_nodes, n / (2 * n_threads)) / BLOCK
+            size, at_once = BLOCK * int(min(max(n_blocks, 1), _MOST_BLOCKS)), n
+        else:
+            size = max(1, min(BLOCK, _MOST_CELLS // X.shape[1]))
+            at_once = 2 * n_threads * size
+        bits = self._bits_for(min(n, size), last - first, n_nodes)
+        for begin, rows in dense_blocks(X, at_once, n_threads):
+            given = -(-len(rows) // size), n_threads, size, rows.reshape(-1), joined
             if bits is None:
-                walk_tile(n_tiles, n_threads, size, cells, joined, first, last, raw, found)
+                walk_tile(*given, first, last, raw, found, begin)
             else:
-                look_up_tile(n_tiles, n_threads, size, cells, joined, bits, first, last, raw, found)
-            return
-
-        def visit(tile: int) -> None:
-            begin = tile * size
-            cells = read_only(dense_rows(X, slice(begin, begin + size)).ravel())
-            if bits is None:
-                walk(cells, joined, first, last, first, new_walks(), raw, found, begin)
-            else:
-                look_up(cells, joined, bits, first, last, new_buffers(bits), raw, found, begin)
-
-        run_tiles(visit, -(-n // size), n_threads)
+                look_up_tile(*given, bits, first, last, raw, found, begin)
 
     def _bits_for(self, n_rows: int, n_trees: int, n_nodes: int) -> LeafBits | None:
         """Tables if they are faster than walks, else None."""
@@ -188,7 +164,7 @@ def add_round(
     nothing = np.empty((0, 0), np.int32)
     n_tiles = -(-len(X) // _ROWS_OF_A_WALK)
     walk_tile(n_tiles, n_threads, _ROWS_OF_A_WALK, read_only(X.reshape(-1)), joined, 0, len(trees),
-              raw, nothing)  # fmt: skip
+              raw, nothing, 0)  # fmt: skip
 
 
 def is_flat(X: Any) -> bool:

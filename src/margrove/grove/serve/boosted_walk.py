@@ -11,7 +11,7 @@ from margrove._runtime import kernel, region
 from margrove.grove.grow.search import SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
 
-__all__ = ["WALKS_AT_ONCE", "JoinedTrees", "features_of", "have_sets", "join_trees", "new_walks",
+__all__ = ["WALKS_AT_ONCE", "JoinedTrees", "features_of", "have_sets", "join_trees",
            "starts_of", "walk", "walk_tile"]  # fmt: skip
 
 WALKS_AT_ONCE = 8
@@ -116,11 +116,6 @@ def _look_sound(trees: list[PackedTree], n_categories: np.ndarray) -> bool:
     return not (np.any(begins < 0) or np.any(ends > n_words))
 
 
-def new_walks() -> np.ndarray:
-    """A buffer for `walk`: where the rows begin, and the nodes they have reached."""
-    return np.empty((2, WALKS_AT_ONCE), np.int64)
-
-
 @kernel(bare=True)
 def walk(cells, joined, first, last, origin, walks, raw, found, begin):
     """All rows walk through trees first ... last - 1.
@@ -129,7 +124,7 @@ def walk(cells, joined, first, last, origin, walks, raw, found, begin):
     one waits for memory, the others go on.
 
     cells   float64 (n d,)  the rows, one after the other
-    walks   buffer of `new_walks`
+    walks   int64 (2, WALKS_AT_ONCE)  buffer: where the rows begin, and the nodes they have reached
     raw     float64 (K, rows)  the value of tree t is added to score t mod K
     found   int32 (rows, trees)  gets the numbers of leaves, if raw is empty
     begin   the place of the first row in raw and found
@@ -157,12 +152,12 @@ def walk(cells, joined, first, last, origin, walks, raw, found, begin):
 
 
 @region
-def walk_tile(tile, size, cells, joined, first, last, raw, found):
+def walk_tile(tile, size, cells, joined, first, last, raw, found, begin):
     """`walk` for `size` of all rows."""
-    d, begin = len(joined.n_categories), tile * size
-    own = cells[begin * d : min((begin + size) * d, len(cells))]
+    d, row = len(joined.n_categories), tile * size
+    own = cells[row * d : min((row + size) * d, len(cells))]
     walks = np.empty((2, WALKS_AT_ONCE), np.int64)
-    walk(own, joined, first, last, first, walks, raw, found, begin)
+    walk(own, joined, first, last, first, walks, raw, found, begin + row)
 
 
 @kernel(inner=True)

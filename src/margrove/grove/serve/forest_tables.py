@@ -26,7 +26,7 @@ from margrove.grove.serve.packed_trees import Kind, PackedTree
 
 __all__ = ["ForestTables"]
 
-_MEANS, _VOTES, _EACH, _LEAVES = range(4)
+_MEANS, _VOTES, _EACH = range(3)
 _WALKS_AT_ONCE = 8
 _MANY_TREES = 10  # from here on, rows are sorted
 _FEW_ROWS = 2048
@@ -79,33 +79,41 @@ class ForestTables:
         return found if self._walk(X, _EACH, found, np.empty(0, np.intp)) else None
 
     def leaves(self, X: np.ndarray) -> np.ndarray | None:
-        """The leaf of each row in each tree, float64 (n, n_trees)."""
-        found = np.empty((len(X), len(self._kept)))
-        return found if self._walk(X, _LEAVES, found, np.empty(0, np.intp)) else None
+        """The leaf of each row in each tree, int32 (n, n_trees), those of a tree side by side."""
+        found = np.zeros((len(self._kept), len(X)), np.int32)
+        return found.T if self._find_leaves(X, self._order(X), found) else None
+
+    def _find_leaves(self, X: np.ndarray, order: np.ndarray, found: np.ndarray) -> bool:
+        """Fill found (trees, n) for the first trees; False if X has infinity."""
+        size = self._rows_of_a_tile(len(X))
+        finite = np.ones(-(-len(X) // size), dtype=bool)
+        _find_leaves(len(finite), self._n_threads, size, read_only(X), order, self._trees, found,
+                     finite)  # fmt: skip
+        return bool(finite.all())
 
     def _walk(self, X: np.ndarray, what: int, found: np.ndarray, labels: np.ndarray) -> bool:
         """Fill `found` or `labels`; False if X has infinity."""
-        n = len(X)
-        X = read_only(X)
-        order = np.empty(0, np.int64)
-        if n > _FEW_ROWS and len(self._kept) >= _MANY_TREES:
-            order = self._similar_rows_together(X)
-        size = min(max(_SMALLEST_TILE, n // _TILES), _LARGEST_TILE)
-        n_tiles = -(-n // size)
-        finite = np.ones(n_tiles, dtype=bool)
-        _walk_tile(n_tiles, self._n_threads, size, X, order, self._trees, what, found, labels,
-                   finite)  # fmt: skip
+        size = self._rows_of_a_tile(len(X))
+        finite = np.ones(-(-len(X) // size), dtype=bool)
+        _walk_tile(len(finite), self._n_threads, size, read_only(X), self._order(X), self._trees,
+                   what, found, labels, finite)  # fmt: skip
         return bool(finite.all())
 
-    def _similar_rows_together(self, X: np.ndarray) -> np.ndarray:
-        """The order in which many rows are predicted fastest: sorted by their leaf in one tree.
+    def _rows_of_a_tile(self, n: int) -> int:
+        return min(max(_SMALLEST_TILE, n // _TILES), _LARGEST_TILE)
 
-        Rows of one leaf are similar, so they also pass mostly the same nodes in the other trees.
+    def _order(self, X: np.ndarray) -> np.ndarray:
+        """The order in which rows are predicted fastest; empty if it is theirs.
+
+        Many rows are sorted by their leaf in one tree. Rows of one leaf are similar, so they also
+        pass mostly the same nodes in the other trees.
         """
-        leaves = np.empty(len(X), np.int32)
-        n_tiles = -(-len(X) // _LARGEST_TILE)
-        _first_leaves(n_tiles, self._n_threads, X, self._trees, leaves)
-        return np.asarray(_sorted_by_leaf(leaves, len(self._kept[0])))
+        none = np.empty(0, np.int64)
+        if len(X) <= _FEW_ROWS or len(self._kept) < _MANY_TREES:
+            return none
+        leaves = np.zeros((1, len(X)), np.int32)
+        self._find_leaves(X, none, leaves)
+        return np.asarray(_sorted_by_leaf(leaves[0], len(self._kept[0])))
 
 
 def _addresses(tree: PackedTree) -> bytes:
@@ -208,15 +216,9 @@ def _walk_tile(tile, size, X, order, trees, what, found, labels, finite):
     n_values = found.shape[1]
     if what == _EACH:
         n_values //= n_trees
-    elif what == _LEAVES:
-        n_values = 0
     sums = np.zeros((n, n_values))
     for k in range(n_trees):
         _walk_tree(trees, k, cells, d, has_nan, leaves)
-        if what == _LEAVES:
-            for i in range(n):
-                found[order[begin + i] if len(order) > 0 else begin + i, k] = leaves[i]
-            continue
         _add_tree(trees, k, leaves, what == _VOTES, sums)
         if what == _EACH:
             for i in range(n):
@@ -245,18 +247,16 @@ def _write(sums, n_trees, order, begin, found, labels):
 
 
 @region
-def _first_leaves(tile, X, trees, leaves):
-    """The leaves of some rows in the first tree; those of rows with infinity mean nothing."""
-    begin = tile * _LARGEST_TILE
-    n, d = min(_LARGEST_TILE, X.shape[0] - begin), X.shape[1]
-    has_nan = False
-    for i in range(begin, begin + n):
-        n_nan = 0
-        for j in range(d):
-            n_nan += X[i, j] != X[i, j]
-        has_nan |= n_nan > 0
-    cells = X[begin : begin + n].reshape(n * d)
-    _walk_tree(trees, 0, cells, d, has_nan, leaves[begin : begin + n])
+def _find_leaves(tile, size, X, order, trees, leaves, finite):
+    """The leaves of some rows in the first trees, int32 (trees, n); none if X has infinity."""
+    begin = tile * size
+    n, d = min(size, X.shape[0] - begin), X.shape[1]
+    cells, found = np.empty(n * d, X.dtype), np.empty(n, np.int32)
+    has_nan, finite[tile] = _copy_rows(X, order, begin, cells)
+    for k in range(leaves.shape[0] if finite[tile] else 0):
+        _walk_tree(trees, k, cells, d, has_nan, found)
+        for i in range(n):
+            leaves[k, order[begin + i] if len(order) > 0 else begin + i] = found[i]
 
 
 @kernel

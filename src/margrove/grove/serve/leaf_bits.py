@@ -26,7 +26,6 @@ from margrove.grove.serve.boosted_walk import (
     JoinedTrees,
     features_of,
     have_sets,
-    new_walks,
     starts_of,
     walk,
 )
@@ -37,9 +36,7 @@ __all__ = [
     "BlockBuffers",
     "LeafBits",
     "leaf_bits_of",
-    "look_up",
     "look_up_tile",
-    "new_buffers",
 ]
 
 BLOCK = 1024  # rows whose codes stay in the cache
@@ -138,19 +135,8 @@ class BlockBuffers(NamedTuple):
     walks: np.ndarray
 
 
-def new_buffers(bits: LeafBits) -> BlockBuffers:
-    return BlockBuffers(
-        np.empty(len(bits.columns.feature) * BLOCK, np.uint8),
-        np.empty(BLOCK),
-        np.empty(BLOCK, np.int64),
-        np.empty(BLOCK, np.uint32),
-        np.empty(BLOCK, np.uint32),
-        new_walks(),
-    )
-
-
 @kernel(bare=True)
-def look_up(cells, joined, tables, first, last, buffers, raw, found, begin):
+def _look_up(cells, joined, tables, first, last, buffers, raw, found, begin):
     """Does what `walk` does, block by block, with the tables of `LeafBits`."""
     n_features, n_scores = len(joined.n_categories), raw.shape[0]
     n = len(cells) // n_features
@@ -173,10 +159,10 @@ def look_up(cells, joined, tables, first, last, buffers, raw, found, begin):
 
 
 @region
-def look_up_tile(tile, size, cells, joined, tables, first, last, raw, found):
-    """`look_up` for `size` of all rows."""
-    d, begin = len(joined.n_categories), tile * size
-    own = cells[begin * d : min((begin + size) * d, len(cells))]
+def look_up_tile(tile, size, cells, joined, tables, first, last, raw, found, begin):
+    """What `walk_tile` does, with the tables of `LeafBits`."""
+    d, row = len(joined.n_categories), tile * size
+    own = cells[row * d : min((row + size) * d, len(cells))]
     buffers = BlockBuffers(
         np.empty(len(tables.columns.feature) * BLOCK, np.uint8),
         np.empty(BLOCK),
@@ -185,7 +171,7 @@ def look_up_tile(tile, size, cells, joined, tables, first, last, raw, found):
         np.empty(BLOCK, np.uint32),
         np.empty((2, WALKS_AT_ONCE), np.int64),
     )
-    look_up(own, joined, tables, first, last, buffers, raw, found, begin)
+    _look_up(own, joined, tables, first, last, buffers, raw, found, begin + row)
 
 
 @kernel(inner=True)

@@ -25,7 +25,6 @@ from margrove.grove.table import refuse_infinity
 
 __all__ = [
     "TreeSum",
-    "dense_rows",
     "predictions_of",
     "shares_of_branches",
     "tree_sum",
@@ -170,9 +169,3 @@ def shares_of_branches(tree: TreeArrays) -> np.ndarray:
     parent = tree.parent[1:]
     totals = np.bincount(parent, weights=weight, minlength=len(tree))
     return np.concatenate([[1.0], weight / totals[parent]])
-
-
-def dense_rows(rows: Any, which: slice) -> np.ndarray:
-    """Some rows as kernels take them: dense, contiguous float64."""
-    chosen = rows[which]
-    return np.ascontiguousarray(chosen.toarray() if sp.issparse(chosen) else chosen, np.float64)
