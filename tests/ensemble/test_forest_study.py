@@ -23,6 +23,10 @@ from margrove import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    oob_importances,
+    oob_impurity_importances,
+    proximities,
+    tree_correlation,
 )
 from margrove._runtime import memory as _memory
 from margrove.datasets import load_iris
@@ -30,12 +34,6 @@ from margrove.ensemble.bootstrap import resampling
 from margrove.ensemble.forest.evaluation_data import TrainingRows
 from margrove.ensemble.forest.importances import _centre as centre_of
 from margrove.ensemble.forest.importances import _gains as gains_of
-from margrove.ensemble.forest.importances import (
-    oob_importances,
-    oob_impurity_importances,
-    proximities,
-    tree_correlation,
-)
 from margrove.exceptions import DataWarning, InvalidDataError
 
 IRIS, SPECIES = load_iris(return_X_y=True)

@@ -205,8 +205,7 @@ def _run_searches() -> None:
 
 
 def _run_explanations() -> None:
-    from margrove.ensemble.forest import RandomForestClassifier
-    from margrove.ensemble.forest.importances import proximities
+    from margrove.ensemble.forest import RandomForestClassifier, proximities
     from margrove.grove.explain import partial_dependence, shap_values
 
     X = np.random.default_rng(0).random((40, 3))

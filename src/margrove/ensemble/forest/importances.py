@@ -35,18 +35,9 @@ from margrove.ensemble.forest.evaluation_data import (
 )
 from margrove.ensemble.forest.forest import Forest
 from margrove.ensemble.forest.importance_kernels import add_gains, rises_of_features, words_of
-from margrove.ensemble.forest.proximity import proximities
-from margrove.ensemble.forest.tree_correlation import TreeCorrelation, tree_correlation
 from margrove.grove.serve import PackedTree, leaves_of_some, values_of_nodes
 
-__all__ = [
-    "OobImportances",
-    "TreeCorrelation",
-    "oob_importances",
-    "oob_impurity_importances",
-    "proximities",
-    "tree_correlation",
-]
+__all__ = ["OobImportances", "oob_importances", "oob_impurity_importances"]
 
 _PERMUTATIONS = 0x5851F42D  # separates the random numbers of permutations and samples
 _SHOWN = 10  # features in a repr
@@ -161,7 +152,7 @@ def oob_importances(
     --------
     >>> from margrove import RandomForestClassifier
     >>> from margrove.datasets import load_iris
-    >>> from margrove.ensemble.forest.importances import oob_importances
+    >>> from margrove import oob_importances
     >>> iris = load_iris()
     >>> forest = RandomForestClassifier(random_state=0).fit(iris.data, iris.target)
     >>> found = oob_importances(forest, iris.data, iris.target, random_state=0)
@@ -267,7 +258,7 @@ def oob_impurity_importances(
     --------
     >>> import numpy as np
     >>> from margrove import RandomForestClassifier
-    >>> from margrove.ensemble.forest.importances import oob_impurity_importances
+    >>> from margrove import oob_impurity_importances
     >>> rng = np.random.default_rng(0)
     >>> X = np.column_stack([rng.integers(0, 2, 300), rng.normal(size=300)])  # a coin, and noise
     >>> y = np.where(rng.uniform(size=300) < 0.7, X[:, 0], 1 - X[:, 0])

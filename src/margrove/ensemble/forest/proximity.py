@@ -51,7 +51,7 @@ def proximities(forest: Any, X: Any, Y: Any = None, *, oob: bool = False) -> np.
     --------
     >>> from margrove import RandomForestClassifier
     >>> from margrove.datasets import load_iris
-    >>> from margrove.ensemble.forest.importances import proximities
+    >>> from margrove import proximities
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
     >>> alike = proximities(forest, X)

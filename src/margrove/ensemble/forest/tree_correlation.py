@@ -121,7 +121,7 @@ def tree_correlation(forest: Any, X: Any, y: Any, *, sample_weight: Any = None) 
     --------
     >>> import numpy as np
     >>> from margrove import RandomForestRegressor
-    >>> from margrove.ensemble.forest.importances import tree_correlation
+    >>> from margrove import tree_correlation
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(600, 6))
     >>> y = X[:, 0] + X[:, 1] ** 2 + rng.normal(scale=0.1, size=600)

@@ -22,7 +22,7 @@ from margrove.margin.solvers.dual.result import SolverResult
 __all__ = ["ManyProblems", "Solver"]
 
 _PER_THREAD = 8  # problems that a thread may begin in one slice
-_EASY_WORK = 2e7  # squared numbers of variables that a thread may try to solve in one slice
+_EASY_WORK = 1e7  # squared numbers of variables that a thread may try to solve in one slice
 
 
 class Solver(Process, Protocol):
