@@ -71,9 +71,17 @@ class LevelSearch(NamedTuple):
     best_left: np.ndarray
 
 
+class BestSplits(NamedTuple):
+    """The best split of each node so far: see `best`, `score` and `best_left` of `LevelSearch`."""
+
+    split: np.ndarray
+    score: np.ndarray
+    left: np.ndarray
+
+
 def new_level_search(table: StumpTable, widest: int, n_classes: int, n_threads: int) -> LevelSearch:
     n, m, k = table.n_rows, widest, n_classes
-    chunks = _chunks_of(table, n_classes)
+    chunks = _chunks_of(table, n_classes, n_threads)
     n_chunks, n_cells = len(chunks), m * int(table.features.first[-1]) * k
     n_parts = table.parts_of_rows(n_cells, n_threads)
     rows = OpenRows(
@@ -94,13 +102,19 @@ def new_level_search(table: StumpTable, widest: int, n_classes: int, n_threads: 
     )
 
 
-def _chunks_of(table: StumpTable, n_classes: int) -> np.ndarray:
-    """Chunks of features of enough bins, int64 (chunks, 2)."""
+def _chunks_of(table: StumpTable, n_classes: int, n_threads: int) -> np.ndarray:
+    """Chunks of features, int64 (chunks, 2): enough bins, or some sorted orders.
+
+    The best split of a sorted order saves the work on most splits of the next ones in its chunk. So
+    there are no more chunks of orders than threads.
+    """
     first, place = table.features.first, table.features.place
+    most_orders = max(1, -(-np.count_nonzero(place >= 0) // n_threads))
     ends, begin = [], 0
     for j in range(len(place)):
         n_cells = (first[j + 1] - first[begin]) * n_classes
-        if place[j] >= 0 or n_cells >= _CELLS_OF_A_CHUNK or j == len(place) - 1:
+        n_orders = np.count_nonzero(place[begin : j + 1] >= 0)
+        if n_orders >= most_orders or n_cells >= _CELLS_OF_A_CHUNK or j == len(place) - 1:
             ends.append(j + 1)
             begin = j + 1
     return np.array([[0, *ends[:-1]], ends], np.int64).T.copy()
@@ -206,20 +220,23 @@ def _add_entries(starts, bins, rows, begin, end, n_classes, histogram):
 def _search_chunk(chunk, features, packed, bits, node_of, level, criterion, search):
     """Find the best split of each open node by the features of a chunk."""
     m = len(level.weights)
+    best = BestSplits(search.best[chunk], search.score[chunk], search.best_left[chunk])
     for node in range(m):
-        search.best[chunk, node, 0] = -1
-        search.score[chunk, node] = -np.inf
+        best.split[node, 0] = -1
+        best.score[node] = -np.inf
     begin, end = search.features[chunk, 0], search.features[chunk, 1]
     _add_up_parts(features, begin, end, level, search)
     for feature in range(begin, end):
         if features.place[feature] >= 0:
             order = features.orders[features.place[feature]]
-            _read_in_order(chunk, order, feature, packed, bits, node_of, level, criterion, search)
+            _read_in_order(chunk, order, feature, packed, bits, node_of, level, criterion, search,
+                           best)  # fmt: skip
             continue
         for node in range(m):
             if level.is_open[node]:
                 _fill_omitted(features, feature, node, level, search.histograms[0])
-                _read_bins(chunk, features, feature, node, level, criterion, search)
+                _read_bins(features, feature, node, level, criterion, search.left[chunk, node],
+                           search.histograms[0], best)  # fmt: skip
 
 
 @kernel(inner=True)
@@ -251,10 +268,9 @@ def _fill_omitted(features, feature, node, level, histogram):
 
 
 @kernel(inner=True)
-def _read_bins(chunk, features, feature, node, level, criterion, search):
+def _read_bins(features, feature, node, level, criterion, left, histogram, best):
     n_classes, n_bins = level.totals.shape[1], features.first[-1]
     begin, end = features.first[feature], features.first[feature + 1]
-    left, histogram = search.left[chunk, node], search.histograms[0]
     weight_left, last = np.int64(0), np.int64(-1)
     for c in range(n_classes):
         left[c] = 0
@@ -266,8 +282,8 @@ def _read_bins(chunk, features, feature, node, level, criterion, search):
         if weight == 0:  # no row of the node has this code
             continue
         if last >= 0:
-            _consider_split(chunk, criterion, left, weight_left, level, node, feature, last,
-                            np.int64(code), search)  # fmt: skip
+            _consider_split(criterion, left, weight_left, level, node, feature, last,
+                            np.int64(code), best)  # fmt: skip
         for c in range(n_classes):
             left[c] += histogram[row + c]
         weight_left += weight
@@ -275,14 +291,15 @@ def _read_bins(chunk, features, feature, node, level, criterion, search):
 
 
 @kernel(inner=True)
-def _read_in_order(chunk, order, feature, packed, bits, node_of, level, criterion, search):
+def _read_in_order(
+    chunk, order, feature, packed, bits, node_of, level, criterion, search, best
+):  # fmt: skip
     m, n_classes = level.totals.shape
     mask = np.int64((1 << bits) - 1)
     low, last = np.uint32(0x7FFFFFFF), np.uint32(31)
     is_gini = criterion == GINI
     squares, left = search.squares[chunk], search.left[chunk]
     last_code, weight_left = search.last_code[chunk], search.weight_left[chunk]
-    best, score = search.best[chunk], search.score[chunk]
     for node in range(m):
         weight_left[node] = 0
         last_code[node] = -1
@@ -307,12 +324,12 @@ def _read_in_order(chunk, order, feature, packed, bits, node_of, level, criterio
                 on_left = weight_left[node]
                 if (
                     not is_gini
-                    or best[node, 0] < 0
+                    or best.split[node, 0] < 0
                     or not is_far(squares[node, 0], squares[node, 1], squares[node, 2], on_left,
-                                  level.weights[node] - on_left, score[node])
+                                  level.weights[node] - on_left, best.score[node])
                 ):  # fmt: skip
-                    _consider_split(chunk, criterion, left[node], on_left, level, node, feature,
-                                    last_code[node], this_code, search)  # fmt: skip
+                    _consider_split(criterion, left[node], on_left, level, node, feature,
+                                    last_code[node], this_code, best)  # fmt: skip
             last_code[node] = this_code
         left[node, label] = before + weight
         weight_left[node] += weight
@@ -323,23 +340,20 @@ def _read_in_order(chunk, order, feature, packed, bits, node_of, level, criterio
 
 
 @kernel(inner=True)
-def _consider_split(
-    chunk, criterion, left, weight_left, level, node, feature, code, next_code, search
-):
+def _consider_split(criterion, left, weight_left, level, node, feature, code, next_code, best):
     """Keep the split if it is better than the best of the node."""
-    totals, best = level.totals[node], search.best[chunk, node]
-    best_score = search.score[chunk, node:]
+    totals, split = level.totals[node], best.split[node]
     weight_right = level.weights[node] - weight_left
     score, exact = score_of_classes(criterion, left, totals, weight_left, weight_right)
-    if best[0] >= 0 and score < best_score[0]:
+    if split[0] >= 0 and score < best.score[node]:
         return
     if consider(
         criterion, False, np.int64(exact), weight_left, np.int64(0), weight_right, score, feature,
-        code, best, best_score,
+        code, split, best.score[node:],
     ):  # fmt: skip
-        best[NEXT_CODE] = next_code
+        split[NEXT_CODE] = next_code
         for c in range(len(left)):
-            search.best_left[chunk, node, c] = left[c]
+            best.left[node, c] = left[c]
 
 
 @region(bare=True)

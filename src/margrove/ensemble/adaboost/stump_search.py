@@ -63,9 +63,9 @@ class Search(NamedTuple):
     score: np.ndarray
 
 
-def new_search(features: FeatureTable, n_classes: int, n_parts: int) -> Search:
+def new_search(features: FeatureTable, n_classes: int, n_parts: int, n_threads: int) -> Search:
     """Buffers for the search; the histograms are empty."""
-    chunks = _chunks_of(features, max(1, _CELLS_OF_A_CHUNK // n_classes))
+    chunks = _chunks_of(features, max(1, _CELLS_OF_A_CHUNK // n_classes), n_threads)
     n_chunks, width = len(chunks.begin), -(-n_classes // _LINE) * _LINE
     return Search(
         n_classes,
@@ -80,11 +80,16 @@ def new_search(features: FeatureTable, n_classes: int, n_parts: int) -> Search:
     )
 
 
-def _chunks_of(features: FeatureTable, size: int) -> Chunks:
-    """Chunks of about `size` bins; so many rows in sorted order count as a bin."""
+def _chunks_of(features: FeatureTable, size: int, n_threads: int) -> Chunks:
+    """Chunks of about `size` bins; so many rows in sorted order count as a bin.
+
+    The best split of a sorted order saves the work on most splits of the next ones in its chunk. So
+    there are no more chunks of orders than threads.
+    """
     found: list[tuple[int, int, int, int, int]] = []
     first, is_ordered = features.first.tolist(), (features.place >= 0).tolist()
-    cost_of_order = features.orders.shape[1] // _ROWS_OF_A_BIN
+    orders_of_a_chunk = -(-features.orders.shape[0] // n_threads) or 1
+    cost_of_order = min(features.orders.shape[1] // _ROWS_OF_A_BIN, -(-size // orders_of_a_chunk))
     begin, cost, d = 0, 0, len(is_ordered)
     for j in range(d):
         n_bins = first[j + 1] - first[j]

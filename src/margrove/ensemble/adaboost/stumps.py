@@ -94,7 +94,7 @@ class StumpBooster:
         bits = int(n_classes - 1).bit_length()
         self._settings = StumpSettings(CRITERIA[criterion].code, bonus, chance, learning_rate, bits)
         n_parts = table.parts_of_rows(int(table.features.first[-1]) * n_classes, n_threads)
-        self._search = new_search(table.features, n_classes, n_parts)
+        self._search = new_search(table.features, n_classes, n_parts, n_threads)
         self._scales = np.zeros(3)  # shift and scale of whole weights; sum of the stumps' weights
         self.stumps = new_stumps(16, n_classes)
         self.rounds = 0

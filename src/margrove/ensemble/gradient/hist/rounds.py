@@ -42,7 +42,8 @@ _MOST_LEAVES = 2**20
 _SLOTS_OF_A_PATH = 48  # enough for the pending larger children of at most 2^31 rows
 _CELLS_TO_SHARE_A_TREE = 1 << 15
 _ROWS_OF_A_TILE = 1 << 14
-_MANY_ROWS = _SCORES_FOR_THREADS = 1 << 15
+_MANY_ROWS = 1 << 17  # of which all threads grow one tree after the other
+_SCORES_FOR_THREADS = 1 << 15
 _TREES_AT_ONCE = 8
 _NO_WORDS = np.empty(0, np.int64)
 
