@@ -109,7 +109,7 @@ def _chunks_of(table: StumpTable, n_classes: int, n_threads: int) -> np.ndarray:
     there are no more chunks of orders than threads.
     """
     first, place = table.features.first, table.features.place
-    most_orders = max(1, -(-np.count_nonzero(place >= 0) // n_threads))
+    most_orders = max(1, -(-len(table.features.orders) // n_threads))
     ends, begin = [], 0
     for j in range(len(place)):
         n_cells = (first[j + 1] - first[begin]) * n_classes
