@@ -27,7 +27,7 @@ def run_calls(
 
     The first error is raised here when the calls that have begun are done.
     """
-    if n_threads == 1:
+    if min(n_threads, len(calls)) <= 1:
         return [function(*call) for call in calls]
     context, settings = copy_context(), get_config()
     openmp = ThreadpoolController().select(user_api="openmp")
