@@ -107,8 +107,9 @@ def _scan_tile(tile, X, keys, hashes, norms):
                 total += (cell ^ (cell >> fold)) * keys[j]
         else:
             for p in range(X.indptr[i], X.indptr[i + 1]):
+                norm += X.data[p] * X.data[p]
+            for p in range(X.indptr[i], X.indptr[i + 1]):
                 cells[0] = X.data[p]
-                norm += cells[0] * cells[0]
                 cell = bits[0] if bits[0] << one else np.uint64(0)
                 total += (cell ^ (cell >> fold)) * keys[X.indices[p]]
         hashes[i] = total

@@ -159,20 +159,30 @@ def _add_products(block, n_columns, weights, out):
             out[i, c] += total
 
 
-@compiled(hidden=True, fast_sums=True)
+@compiled(hidden=True)
 def points_of_tile(X, begin, scale, shift):
     """Rows of X times scale minus shift, padded to a tile, and their squared norms."""
     n_rows = min(ROWS, len(X) - begin)
     A, norms = np.zeros((ROWS, len(shift)), shift.dtype), np.empty(n_rows)
+    write_points(X[begin : begin + n_rows], scale, shift, A, norms)
+    return A, norms
+
+
+@compiled(bare=True, fast_sums=True)
+def write_points(X, scale, shift, A, norms):
+    """A <- X times scale minus shift, row by row; norms <- their squared lengths.
+
+    Writing and summing are two loops. In one, the compiler would check at run time whether A lies
+    close behind the other arrays in memory, and add up in another order if it does.
+    """
     real = shift.dtype.type
-    for i in range(n_rows):
+    for i in range(len(X)):
+        for j in range(len(shift)):
+            A[i, j] = real(scale) * real(X[i, j]) - shift[j]
         norm = 0.0
         for j in range(len(shift)):
-            value = real(scale) * real(X[begin + i, j]) - shift[j]
-            A[i, j] = value
-            norm += np.float64(value) * np.float64(value)
+            norm += np.float64(A[i, j]) * np.float64(A[i, j])
         norms[i] = norm
-    return A, norms
 
 
 def _add_in_python(

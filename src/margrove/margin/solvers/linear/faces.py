@@ -192,18 +192,21 @@ def _conjugate_gradients(
         for i in range(m):
             total += direction[i]
         multiply_rows(X, rows, 0, m, work, product)
-        curvature = 0.0
+        # Loops that write do not add up: the order of sums would depend on where arrays are.
         for i in range(m):
             product[i] += damping[i] * direction[i] + gain * total
+        curvature = 0.0
+        for i in range(m):
             curvature += product[i] * direction[i]
         if not curvature > 0.0:
             sizes[0] = 0.0
             return
         length = sizes[0] / curvature
-        size = 0.0
         for i in range(m):
             solution[i] += length * direction[i]
             residual[i] -= length * product[i]
+        size = 0.0
+        for i in range(m):
             size += residual[i] * residual[i] / diagonal[i]
         ratio = size / sizes[0]
         for i in range(m):

@@ -196,15 +196,13 @@ def _move(values, moves, length):
         values[i] += length * moves[i]
 
 
-@kernel(inner=True, fast_sums=True)
+@kernel(inner=True)
 def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, sums):
     """For n rows of squared losses: dual variables, whether they have curvature, and their parts.
 
     parts (2, n): positive and negative dual variables. There is no branch, so that the loop uses
     vector registers.
     """
-    loss = 0.0
-    up, down, linear_up, linear_down, square_up, square_down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     n_curved, n_changed = 0, 0
     n, tube = parts.shape[1], losses.tube
     codes, target, low, high, damping, factor = part_of(losses, start, start + n)
@@ -216,8 +214,6 @@ def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, 
         residual = target[i] - side * values[i]
         excess = max(residual - tube, 0.0) + min(residual + tube, 0.0)
         mirrored = min(max(excess * factor[i], low[i]), high[i])
-        linear = target[i] * mirrored - tube * abs(mirrored)
-        square = 0.5 * damping[i] * mirrored * mirrored
         dual = side * mirrored
         is_curved = np.uint8(mirrored != 0.0)
         beta[i] = dual
@@ -225,6 +221,24 @@ def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, 
         n_changed += is_curved ^ old_flags[i]
         flags[i] = is_curved
         positive[i], negative[i] = max(dual, 0.0), min(dual, 0.0)
+    sums[N_CURVED] += n_curved
+    sums[N_CHANGED] += n_changed
+    _add_squares_of_parts(codes, own, target, damping, tube, beta, sums)
+
+
+@kernel(inner=True, fast_sums=True)
+def _add_squares_of_parts(codes, own, target, damping, tube, beta, sums):
+    """Add up the parts of the dual objective and the losses of the rows.
+
+    Not in the loop that writes: there the order of sums would depend on where arrays are in memory.
+    """
+    loss = 0.0
+    up, down, linear_up, linear_down, square_up, square_down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(beta)):
+        dual = beta[i]
+        mirrored = dual if codes[i] == own else -dual
+        linear = target[i] * mirrored - tube * abs(mirrored)
+        square = 0.5 * damping[i] * mirrored * mirrored
         is_up = dual > 0.0
         loss += square
         up += max(dual, 0.0)
@@ -240,8 +254,6 @@ def _measure_squares(losses, own, start, values, beta, flags, old_flags, parts, 
     sums[QUADRATIC] += square_up
     sums[QUADRATIC + 1] += square_down
     sums[LOSS] += loss
-    sums[N_CURVED] += n_curved
-    sums[N_CHANGED] += n_changed
 
 
 @kernel(inner=True)
