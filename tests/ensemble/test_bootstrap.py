@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.oracles import bootstrap as oracle
 
@@ -105,6 +105,7 @@ def test_moments_are_those_of_numpy() -> None:
     st.floats(0.5, 0.99),
     st.integers(0, 2**32 - 1),
 )
+@example([131073, 131073, 319543, 319543], np.std, 0.5, 0)  # jackknife values of rounding only
 @settings(max_examples=40)
 def test_intervals_are_the_textbooks(data, statistic, level, seed) -> None:
     with warnings.catch_warnings():
@@ -121,7 +122,7 @@ def test_intervals_are_the_textbooks(data, statistic, level, seed) -> None:
         "percentile": oracle.percentile_interval(values, level),
         "basic": oracle.basic_interval(values, theta, level),
     }
-    if min(jackknife) == max(jackknife):
+    if max(jackknife) - min(jackknife) <= 1e-13 * max(map(abs, jackknife)):
         assert result.acceleration == 0.0
     else:
         a = oracle.acceleration([jackknife])

@@ -28,6 +28,8 @@ from margrove.exceptions import DataWarning
 
 __all__ = ["METHODS", "Moments", "acceleration_of", "interval_of", "moments_of", "warn"]
 
+_ROUNDING = 1e-13  # relative: values of a statistic that differ by less count as equal
+
 Method = Literal["percentile", "basic", "bca"]
 METHODS: tuple[Method, ...] = ("percentile", "basic", "bca")
 
@@ -87,7 +89,7 @@ def _acceleration_of_column(values: np.ndarray, strata: np.ndarray) -> float:
     for stratum in np.unique(strata):
         finite = values[(strata == stratum) & np.isfinite(values)]
         n = len(finite)
-        if n and finite.min() < finite.max():  # else a rounded mean would make differences
+        if n and finite.max() - finite.min() > _ROUNDING * np.abs(finite).max():
             influences.append((finite.mean() - finite) * ((n - 1) / n))
     influence = np.concatenate(influences)
     largest = np.abs(influence).max()
