@@ -63,20 +63,32 @@ def test_what_is_fitted_in_a_call_has_one_core() -> None:
     assert joblib.effective_n_jobs(-1) == joblib.cpu_count()
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_the_first_error_is_raised_when_all_that_has_begun_is_done(n_threads) -> None:
-    done: list[int] = []
+def test_after_an_error_no_further_call_begins() -> None:
+    begun: list[int] = []
 
     def task(number: int) -> None:
+        begun.append(number)
         if number == 2:
             raise ValueError("the third")
+
+    with pytest.raises(ValueError, match="the third"):
+        run_calls(task, [(k,) for k in range(100)], 1)
+    assert begun == [0, 1, 2]
+
+
+def test_an_error_is_raised_when_all_that_has_begun_is_done() -> None:
+    barrier, done = meeting(3), []
+
+    def task(number: int) -> None:
+        barrier.wait()
+        if number == 2:
+            raise ValueError("the third")
+        threading.Event().wait(0.1)
         done.append(number)
 
     with pytest.raises(ValueError, match="the third"):
-        run_calls(task, [(k,) for k in range(1000)], n_threads)
-    n_done = len(done)
-    assert n_done < 1000
-    assert len(done) == n_done
+        run_calls(task, [(k,) for k in range(3)], 3)
+    assert sorted(done) == [0, 1]
 
 
 def test_no_call_outlives_an_interrupt() -> None:

@@ -78,16 +78,16 @@ _WAY, _SPINS, _YIELDS = 6 * _LINE, 6 * _LINE + 1, 6 * _LINE + 2  # set before he
 _ENDED = -(1 << 62)  # in place of the number of a region: helpers end
 _NO_LIMIT = -(1 << 40)  # in place of the number of places: nobody counts
 _COMPILED = 1  # owner of a region that was opened by compiled code; Python's owners are above
-_END, _NAP = -1, -2  # what `serve` returns when the helper ends, or must sleep in Python
+_END, _SLEEP = -1, -2  # what `serve` returns when the helper ends, or must sleep in Python
 _MOST_HELPERS = 255
 
 # How long threads wait before they sleep: pauses of the processor, which take 50 microseconds or
 # so, and then calls that let other threads use the core, which take some milliseconds. Waking a
 # thread takes ten microseconds, and a hundred on some virtual machines.
 _PAUSES = 1_000
-_YIELDS_BEFORE_SLEEP, _YIELDS_BEFORE_NAP = 10_000, 50_000
+_YIELDS_BEFORE_SLEEP, _YIELDS_BEFORE_PYTHON_SLEEP = 10_000, 50_000
 _WOKEN_AT_ONCE = 2  # threads that one thread wakes; those wake others
-_LONGEST_NAP = 3600.0  # seconds
+_LONGEST_SLEEP = 3600.0  # seconds
 _SECONDS_TO_END = 1.0
 
 _C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -214,12 +214,12 @@ def serve(words, last):
     """The work of a helper, until there is something that only Python can do.
 
     Returns the number of a region of Python tiles, of which the helper has taken one; or _END; or
-    _NAP.
+    _SLEEP.
     """
     while True:
         region = _wait_for_region(words, last)
         if region == last:
-            return np.int64(_NAP)
+            return np.int64(_SLEEP)
         if region < 0:
             return np.int64(_END)
         last = region
@@ -291,7 +291,7 @@ class _Pool:
         self.words[_REGION] = 1
         self.words[_WAY], self.words[_SPINS] = way, _PAUSES
         # Helpers that sleep in Python cannot be woken by compiled code: they wait longer.
-        self.words[_YIELDS] = _YIELDS_BEFORE_NAP if way == NONE else _YIELDS_BEFORE_SLEEP
+        self.words[_YIELDS] = _YIELDS_BEFORE_PYTHON_SLEEP if way == NONE else _YIELDS_BEFORE_SLEEP
         prepare_words(self.words)
         self.job: list[Callable[[], object]] = []  # what helpers call in a region of Python tiles
         self.threads: dict[int, int] = {}  # number of a helper: its thread's identity
@@ -308,7 +308,7 @@ class _Pool:
             self._start(min(n_threads - 1, _MOST_HELPERS))
             self._follow_affinity()
         while self.sleepers:
-            self._end_a_nap()
+            self._wake_a_sleeper()
         return self.words
 
     def _start(self, n_helpers: int) -> None:
@@ -339,7 +339,7 @@ class _Pool:
                     os.sched_setaffinity(thread, allowed)
         self._affinity = allowed
 
-    def _end_a_nap(self) -> None:
+    def _wake_a_sleeper(self) -> None:
         with suppress(IndexError, RuntimeError):  # another caller was faster
             self.sleepers.pop().release()
 
@@ -351,7 +351,7 @@ class _Pool:
         self._n_started = _MOST_HELPERS  # start no more
         end = time.monotonic() + _SECONDS_TO_END
         while self.threads and time.monotonic() < end:
-            self._end_a_nap()
+            self._wake_a_sleeper()
             time.sleep(0.0005)
 
 
@@ -370,7 +370,7 @@ def _help(
         count_helper(words, 1)
         region = int(words[_REGION])
         while (found := int(serve(words, region))) != _END:
-            if found == _NAP:
+            if found == _SLEEP:
                 _sleep_in_python(sleepers)
                 continue
             region = found
@@ -391,7 +391,7 @@ def _sleep_in_python(sleepers: list[_thread.LockType]) -> None:
     lock = _thread.allocate_lock()
     lock.acquire()
     sleepers.append(lock)
-    lock.acquire(timeout=_LONGEST_NAP)
+    lock.acquire(timeout=_LONGEST_SLEEP)
 
 
 def _compile_protocol(words: np.ndarray) -> None:

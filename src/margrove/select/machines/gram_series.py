@@ -12,7 +12,7 @@ from margrove.margin.kernels import DotKernel, Kernel, Points, symmetric_gram
 
 __all__ = ["GramSeries"]
 
-_STRIPE = 256
+_PANEL = 256
 
 
 class GramSeries:
@@ -60,12 +60,12 @@ class GramSeries:
         X = self._points.X
         dots = on_large_pages((len(X), len(X)), np.dtype(np.float64))
 
-        def multiply(stripe: int) -> None:
-            rows = slice(stripe * _STRIPE, (stripe + 1) * _STRIPE)
+        def multiply(panel: int) -> None:
+            rows = slice(panel * _PANEL, (panel + 1) * _PANEL)
             np.matmul(X[rows], X.T, out=dots[rows])
 
         with single_threaded_blas():
-            run_tiles(multiply, -(-len(X) // _STRIPE), n_threads)
+            run_tiles(multiply, -(-len(X) // _PANEL), n_threads)
         return dots
 
     def _compute(self, number: int) -> np.ndarray:
@@ -77,8 +77,8 @@ class GramSeries:
             K = on_large_pages((n, n), np.dtype(np.float64))
         if self._dots is None or not isinstance(kernel, DotKernel):
             return symmetric_gram(kernel, points, out=K)
-        for start in range(0, n, _STRIPE):
-            rows = slice(start, start + _STRIPE)
+        for start in range(0, n, _PANEL):
+            rows = slice(start, start + _PANEL)
             K[rows] = self._dots[rows]
             kernel.finish(K[rows], points.squared_norms[rows], points.squared_norms)
         return K
