@@ -17,6 +17,7 @@ from margrove._data import (
     check_table,
     given_order,
     scan_rows,
+    scramble,
 )
 
 pytestmark = pytest.mark.nojit
@@ -109,7 +110,9 @@ def test_given_order_keeps_the_rows() -> None:
 
 
 def test_colliding_hashes_cost_time_but_no_answer(monkeypatch) -> None:
-    monkeypatch.setattr(canonical, "_with_targets", lambda hashes, bits: np.full_like(bits, 7))
+    monkeypatch.setattr(
+        canonical, "_pair_hashes", lambda hashes, bits, rows: np.full(len(rows), 7, np.uint64)
+    )
     X, y, w = random_rows(5)
     for data in (X, check_table(sp.csr_array(X), Perceptron()).X):
         form = canonical_form(data, y, w)
@@ -156,3 +159,10 @@ def test_regression_targets_are_told_apart() -> None:
     form = canonical_form(X, np.array([0.5, 0.5, 0.25, -0.0]), np.ones(4))
     assert sorted(form.weight.tolist()) == [1.0, 1.0, 2.0]
     assert len(canonical_form(X, np.array([0.0, -0.0, 0.0, -0.0]), np.ones(4)).rows) == 1
+
+
+def test_hashes_of_pairs_are_those_of_scrambled_arrays() -> None:
+    hashes, bits = np.random.default_rng(0).integers(0, 2**64, (2, 50), dtype=np.uint64)
+    expected = scramble(scramble(bits + np.uint64(1)) + hashes)
+    rows = np.array([3, 1, 49])
+    assert np.array_equal(canonical._pair_hashes(hashes, bits, rows), expected[rows])

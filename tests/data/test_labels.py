@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -234,3 +235,20 @@ def test_random_state_of_every_kind() -> None:
     for bad in (-1, 2**32, "x", 0.5):
         with pytest.raises(ValueError, match="'random_state' parameter"):
             Perceptron(random_state=bad).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_plain_targets_are_what_scikit_learn_makes_of_them() -> None:
+    y = np.random.default_rng(0).standard_normal(20)
+    assert check_targets(y, 20) is y
+    for other in (y[::2], y[:, None], y.astype(np.float32), list(y), np.asfortranarray(y)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = check_targets(other, len(other))
+        assert found.dtype == np.float64
+        assert found.flags.c_contiguous
+        assert np.array_equal(found, np.ravel(other))
+    for wrong, message in ((np.append(y, np.nan), "NaN"), (np.empty(0), "minimum of 1")):
+        with pytest.raises(ValueError, match=message):
+            check_targets(wrong, len(wrong))
+    with pytest.raises(ValueError, match="inconsistent"):
+        check_targets(y, 21)

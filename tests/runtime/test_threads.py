@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info
 
@@ -95,13 +97,32 @@ def test_overlapping_sections_of_two_threads_restore_once() -> None:
     assert blas_threads() == before
 
 
-def test_row_products_depend_on_their_own_row_only() -> None:
+@pytest.mark.parametrize("n_columns", [1, 2, 4, 7, 9])
+@pytest.mark.parametrize("n_features", [1, 3, 37])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_array])
+def test_row_products_depend_on_their_own_row_only(
+    form: Any, n_features: int, n_columns: int
+) -> None:
     rng = np.random.default_rng(0)
-    X, W = rng.standard_normal((1000, 37)), rng.standard_normal((37, 3))
-    whole = row_products(X, W)
-    assert np.allclose(whole, X @ W)
-    assert np.array_equal(whole, row_products(X, W, n_threads=3))
-    assert np.array_equal(whole[700:703], row_products(X[700:703], W))
+    X = form(rng.standard_normal((1000, n_features)))
+    W = rng.standard_normal((n_features, n_columns))
+    shift = rng.standard_normal(n_columns)
+    whole = row_products(X, W, shift)
+    assert np.allclose(whole, X @ W + shift)
+    assert np.array_equal(whole, row_products(X, W, shift, n_threads=3))
+    assert np.array_equal(whole[700:703], row_products(X[700:703], W, shift))
+    order = rng.permutation(1000)
+    assert np.array_equal(whole[order], row_products(X[order], W, shift))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n_columns", [1, 5])
+def test_row_products_of_a_cell_that_is_not_finite(n_columns: int, bad: float) -> None:
+    X = np.ones((20, 3))
+    X[7, 1] = bad
+    values = row_products(X, np.zeros((3, n_columns)))
+    assert np.array_equal(np.isfinite(values).all(axis=1), np.arange(20) != 7)
+    assert not np.isfinite(values[7]).any()
 
 
 def test_scans_do_not_depend_on_threads() -> None:

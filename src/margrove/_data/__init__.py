@@ -12,6 +12,7 @@ and column, and labels that NumPy's fixed-width strings would change. Nothing is
 estimator before a fit has succeeded.
 
 canonical       the canonical form of a training set: the rules behind `sample_weight`
+class_tables    the classes of rows that are in several places
 coded_tables    any table as a matrix of numbers, and what its columns were before
 columns         the columns of any table as arrays: numbers, labels or dates; parts of dates
 frames          dataframes of any library: reading, selecting, creating

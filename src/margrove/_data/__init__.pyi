@@ -2,6 +2,8 @@ from .canonical import CanonicalForm as CanonicalForm
 from .canonical import canonical_form as canonical_form
 from .canonical import canonical_form_by_hash as canonical_form_by_hash
 from .canonical import given_order as given_order
+from .class_tables import ClassTable as ClassTable
+from .class_tables import merged_classes as merged_classes
 from .coded_tables import CATEGORY as CATEGORY
 from .coded_tables import CodedColumn as CodedColumn
 from .coded_tables import CodedTable as CodedTable
@@ -51,12 +53,15 @@ from .rows import scan_rows as scan_rows
 from .rows import scramble as scramble
 from .seeds import seed_of as seed_of
 from .sparse import sound_structure as sound_structure
+from .tables import BadCell as BadCell
 from .tables import ScannedTable as ScannedTable
 from .tables import Table as Table
+from .tables import bad_cell as bad_cell
 from .tables import check_and_scan as check_and_scan
 from .tables import check_table as check_table
 from .tables import count_rows as count_rows
 from .tables import like_fitted as like_fitted
+from .tables import message_about as message_about
 from .tables import numeric_matrix as numeric_matrix
 from .tables import require_finite as require_finite
 from .training import Batch as Batch

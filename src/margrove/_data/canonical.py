@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._data.rows import RowScan, kernel_rows, scan_rows, scramble
+from margrove._data.rows import RowScan, kernel_rows, scan_rows
 from margrove._runtime import kernel
 
 __all__ = ["CanonicalForm", "canonical_form", "canonical_form_by_hash", "given_order"]
@@ -81,7 +81,7 @@ def canonical_form(
     rows = np.flatnonzero(weight > 0)
     target_bits = _bits(target)
     row_hashes = (scan or scan_rows(X)).hashes
-    rows, hashes = _sorted_by_hash(rows, _with_targets(row_hashes, target_bits)[rows])
+    rows, hashes = _sorted_by_hash(rows, _pair_hashes(row_hashes, target_bits, rows))
     new_group = np.ones(len(rows), dtype=bool)
     same_hash = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
     if len(same_hash):
@@ -108,8 +108,8 @@ def canonical_form_by_hash(
 
     Other rows with equal hash and target count as equal.
     """
-    pairs = _with_targets(hashes, _bits(target))
-    rows, sorted_pairs = _sorted_by_hash(np.arange(len(weight)), pairs)
+    rows = np.arange(len(weight))
+    rows, sorted_pairs = _sorted_by_hash(rows, _pair_hashes(hashes, _bits(target), rows))
     new_group = np.append(True, sorted_pairs[1:] != sorted_pairs[:-1])
     if is_unique is not None:
         new_group |= is_unique[rows]
@@ -121,9 +121,11 @@ def _bits(target: np.ndarray) -> np.ndarray:
     return (np.asarray(target) + 0).view(np.uint64)
 
 
-def _with_targets(hashes: np.ndarray, target_bits: np.ndarray) -> np.ndarray:
-    """Hashes of (row, target) pairs, evenly spread over all 64 bits."""
-    return scramble(scramble(target_bits + np.uint64(1)) + hashes)
+def _pair_hashes(row_hashes: np.ndarray, target_bits: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Hashes of the (row, target) pairs of some rows, evenly spread over all 64 bits."""
+    hashes = np.empty(len(rows), dtype=np.uint64)
+    _write_pair_hashes(row_hashes, target_bits, rows, hashes)
+    return hashes
 
 
 def _sorted_by_hash(rows: np.ndarray, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -169,6 +171,21 @@ def _sort_collisions(
 
 _BUCKET_BITS = 16
 _LARGEST_BUCKET = 4096
+
+
+@kernel(bare=True)
+def _write_pair_hashes(row_hashes, target_bits, rows, hashes):
+    for k in range(len(rows)):
+        row = rows[k]
+        hashes[k] = _scrambled(_scrambled(target_bits[row] + np.uint64(1)) + row_hashes[row])
+
+
+@kernel(scalar=True)
+def _scrambled(bits):
+    """`scramble` for one number."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 @kernel

@@ -8,6 +8,7 @@ finite.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from margrove._runtime import region
 __all__ = ["RowScan", "Rows", "kernel_rows", "read_only", "scan_rows", "scramble"]
 
 _ROWS_PER_TILE = 4096
+_MOST_KEPT = 4096  # columns whose keys are kept, because making them takes a part of a small fit
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, as in splitmix64
 
 
@@ -66,12 +68,20 @@ class RowScan:
 def scan_rows(X: Any, *, n_threads: int = 1) -> RowScan:
     """Scan a checked dense or CSR X."""
     view = kernel_rows(X)
-    keys = scramble(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * _GOLDEN) | np.uint64(1)
+    keys = (_kept_keys if X.shape[1] <= _MOST_KEPT else _keys)(X.shape[1])
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     norms = np.empty(X.shape[0])
 
     _scan_tile(-(-X.shape[0] // _ROWS_PER_TILE), n_threads, view, keys, hashes, norms)
     return RowScan(hashes, norms)
+
+
+def _keys(n_columns: int) -> np.ndarray:
+    """An odd random number for each column."""
+    return scramble(np.arange(1, n_columns + 1, dtype=np.uint64) * _GOLDEN) | np.uint64(1)
+
+
+_kept_keys = lru_cache(maxsize=16)(_keys)
 
 
 def scramble(bits: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,19 @@ from margrove._data.rows import RowScan, scan_rows
 from margrove._data.sparse import canonical_csr, sound_structure
 from margrove.exceptions import DataWarning, InvalidDataError
 
-__all__ = ["ScannedTable", "Table", "check_and_scan", "check_table", "count_rows", "like_fitted",
-           "numeric_matrix", "require_finite"]  # fmt: skip
+__all__ = [
+    "BadCell",
+    "ScannedTable",
+    "Table",
+    "bad_cell",
+    "check_and_scan",
+    "check_table",
+    "count_rows",
+    "like_fitted",
+    "message_about",
+    "numeric_matrix",
+    "require_finite",
+]
 
 
 @dataclass(frozen=True)
@@ -96,13 +107,30 @@ def like_fitted(
 def _needs_no_check(X: Any, estimator: Any, min_rows: int) -> bool:
     """Whether X is valid up to NaN and infinity; the full checks take longer than a prediction."""
     return (
+        _is_numeric_matrix(X, min_rows)
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def _is_numeric_matrix(X: Any, min_rows: int) -> bool:
+    return (
         type(X) is np.ndarray
         and X.ndim == 2
         and X.dtype in (np.float64, np.float32)
         and X.flags.c_contiguous
         and len(X) >= min_rows
-        and X.shape[1] == getattr(estimator, "n_features_in_", None)
-        and not hasattr(estimator, "feature_names_in_")
+        and X.shape[1] > 0
+    )
+
+
+def _is_numeric_csr(X: Any, min_rows: int) -> bool:
+    """Whether a matrix of sound structure has nothing that scikit-learn would convert or refuse."""
+    return (
+        X.format == "csr"
+        and X.dtype in (np.float64, np.float32)
+        and X.shape[0] >= min_rows
+        and X.shape[1] > 0
     )
 
 
@@ -113,8 +141,12 @@ def count_rows(X: Any) -> int:
 
 def numeric_matrix(X: Any, estimator: Any, accept_sparse: bool, min_rows: int) -> Any:
     """X as a C-contiguous array or CSR of float64 or float32; NaN and infinity are allowed."""
+    if _is_numeric_matrix(X, min_rows):
+        return X
     if sp.issparse(X):
         X = sound_structure(X)
+        if accept_sparse and _is_numeric_csr(X, min_rows):
+            return canonical_csr(X)
     elif is_frame(X):
         X = frame_to_array(X)
     else:
@@ -195,9 +227,25 @@ def require_finite(
         total = values.sum() if scan is None else scan.squared_norms.sum()
         if np.isfinite(total):  # one fast pass; a second one only if the sum is not finite
             return
+    cell = bad_cell(X)
+    if cell is not None:
+        raise InvalidDataError(message_about(cell, names, estimator))
+
+
+class BadCell(NamedTuple):
+    """The first value of a table that is not finite, and how many such cells there are."""
+
+    row: int
+    column: int
+    value: float
+    n_cells: int
+
+
+def bad_cell(X: Any) -> BadCell | None:
+    values = X.data if sp.issparse(X) else X
     bad = ~np.isfinite(values)
     if not bad.any():
-        return
+        return None
     if sp.issparse(X):
         position = int(np.argmax(bad))
         row = int(np.searchsorted(X.indptr, position, side="right")) - 1
@@ -205,12 +253,15 @@ def require_finite(
     else:
         row, column = (int(i) for i in np.unravel_index(int(np.argmax(bad)), X.shape))
         value = X[row, column]
-    where = (
-        f"row {row}, column {column}" if names is None else f"row {row}, column {names[column]!r}"
-    )
-    what = "NaN" if np.isnan(value) else "infinity"
-    raise InvalidDataError(
-        f"Input X contains {what} (first at {where}; {int(bad.sum())} such values). "
+    return BadCell(row, column, float(value), int(bad.sum()))
+
+
+def message_about(cell: BadCell, names: np.ndarray | None, estimator: Any) -> str:
+    """The message of an error about values that are not finite."""
+    column = f"column {cell.column}" if names is None else f"column {names[cell.column]!r}"
+    what = "NaN" if np.isnan(cell.value) else "infinity"
+    return (
+        f"Input X contains {what} (first at row {cell.row}, {column}; {cell.n_cells} such values). "
         f"{type(estimator).__name__} needs finite numbers: drop these rows, or use "
         "sklearn.impute.SimpleImputer for missing values and a RobustScaler or clipping for "
         "infinity, or a value too large for dtype('float64')."

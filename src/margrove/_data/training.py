@@ -37,17 +37,20 @@ class TrainingLabels:
     A row counts weight * factors[code]. The two are multiplied after equal rows are merged: sums of
     weights that are counts are exact, sums of the products would not be. Codes of rows of weight
     zero mean nothing.
+
+    largest   the largest of these products of all rows, if these are some of them only
     """
 
     codes: np.ndarray
     classes: np.ndarray
     weight: np.ndarray
     factors: np.ndarray
+    largest: float | None = None
 
     def counted(self, form: CanonicalForm) -> np.ndarray:
         """The weight of each group of the canonical form, times the factor of its class."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return moderate(form.weight * self.factors[self.codes[form.rows]])
+            return moderate(form.weight * self.factors[self.codes[form.rows]], self.largest)
 
 
 def check_training_labels(

@@ -50,12 +50,9 @@ def check_weights(
             f"{f'shape {weight.shape}' if weight.ndim else repr(sample_weight)}: one weight for "
             f"each of the {n_rows} rows is needed."
         )
-    try:
-        weight = check_array(
-            weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
-        )
-    except OverflowError as error:
-        raise InvalidDataError(f"sample_weight is too large for float64: {error}.") from error
+    is_float64 = weight.dtype == np.float64 and weight.flags.c_contiguous and weight.size > 0
+    if not is_float64 or not np.isfinite(weight).all():
+        weight = _as_float64(weight)
     if len(weight) != n_rows:
         raise ValueError(f"sample_weight.shape == ({len(weight)},), expected ({n_rows},)!")
     if not allow_all_zero and not np.any(weight > 0) and (leave_out_negative or not weight.any()):
@@ -65,6 +62,15 @@ def check_weights(
             "at least one row needs a positive weight."
         )
     return _without_negative(weight, leave_out_negative)
+
+
+def _as_float64(weight: np.ndarray) -> np.ndarray:
+    try:
+        return check_array(
+            weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+        )
+    except OverflowError as error:
+        raise InvalidDataError(f"sample_weight is too large for float64: {error}.") from error
 
 
 def _without_negative(weight: np.ndarray, leave_out: bool) -> np.ndarray:
@@ -129,12 +135,14 @@ def _class_totals(codes: np.ndarray, weight: np.ndarray, n_classes: int) -> np.n
     return np.array([math.fsum(weight[codes == code]) for code in range(n_classes)])
 
 
-def moderate(weight: np.ndarray) -> np.ndarray:
+def moderate(weight: np.ndarray, largest: float | None = None) -> np.ndarray:
     """Bring extreme weights to a range in which sums and products neither overflow nor vanish.
 
     Tiny weights are multiplied by a power of two, which is exact; huge weights are capped.
+
+    largest : the largest weight of all rows, if `weight` are those of some rows only
     """
-    largest = weight.max()
+    largest = weight.max() if largest is None else largest
     if largest < 1e-150:
         weight = np.ldexp(weight, 1 - int(np.frexp(largest)[1]))
     return np.minimum(weight, 1e290)

@@ -7,6 +7,7 @@ threads         how many threads to use, and single-threaded BLAS
 waiting         how threads of compiled code sleep and are woken
 pool            the threads of the library, and tiles that are Python functions
 regions         compiled work that is cut into tiles for the pool
+collective      sums over rows that are on several machines
 record_arrays   structured arrays: `nodes.gain[i]` in Python and in kernels
 matrix_tiles    matrix products whose entries do not depend on how the work is divided
 thread_tasks    calls of Python functions, such as fits of any estimator, on these threads

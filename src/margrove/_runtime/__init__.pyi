@@ -1,11 +1,19 @@
+from .collective import ALONE as ALONE
+from .collective import Alone as Alone
+from .collective import Collective as Collective
+from .collective import sum_together as sum_together
 from .estimator import RANDOM_STATE as RANDOM_STATE
 from .estimator import RUN_CONTROL as RUN_CONTROL
 from .estimator import Estimator as Estimator
+from .estimator import JointFits as JointFits
 from .instructions import are_scattered as are_scattered
 from .instructions import atomic_add as atomic_add
+from .instructions import atomic_read as atomic_read
+from .instructions import atomic_write as atomic_write
 from .instructions import carray as carray
 from .instructions import fetch as fetch
 from .instructions import pointer_to as pointer_to
+from .instructions import relax as relax
 from .instructions import row_ahead as row_ahead
 from .instructions import row_behind as row_behind
 from .jit import cache_directory as cache_directory
@@ -16,6 +24,7 @@ from .jit import mark_in_cache as mark_in_cache
 from .jit import overload as overload
 from .matrix_tiles import TILE_ROWS as TILE_ROWS
 from .matrix_tiles import Scratch as Scratch
+from .matrix_tiles import largest_columns as largest_columns
 from .matrix_tiles import on_large_pages as on_large_pages
 from .matrix_tiles import padded_tile as padded_tile
 from .matrix_tiles import row_products as row_products
@@ -54,6 +63,7 @@ from .slices import Process as Process
 from .slices import Progress as Progress
 from .slices import drive as drive
 from .slices import is_checkpointed as is_checkpointed
+from .slices import is_unattended as is_unattended
 from .slices import resumed_seed as resumed_seed
 from .slices import step_capacity as step_capacity
 from .slices import unwatched as unwatched

@@ -1,10 +1,11 @@
-"""The base class of all estimators: parameter checks, commit of fitted attributes, versions."""
+"""The base class of all estimators: parameter checks, commit of fitted attributes, joint fits."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,11 +16,12 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils.validation import check_is_fitted
 
 from margrove._runtime.slices import SUPPORTS_CALLBACKS
 from margrove._version import __version__
 
-__all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator"]
+__all__ = ["RANDOM_STATE", "RUN_CONTROL", "Estimator", "JointFits"]
 
 _LARGEST_NUMBER = 2**1000
 
@@ -41,6 +43,23 @@ RUN_CONTROL: dict[str, list[Any]] = {
     "on_interrupt": [StrOptions({"raise", "keep"})],
     "verbose": ["verbose"],
 }
+
+
+class JointFits(Protocol):
+    """Fits copies of an estimator in three steps, of which only the second takes long.
+
+    The first and the last are Python, on the thread of the caller. The second is compiled code for
+    all copies, on several threads, which do not wait for Python's lock. The fitted copies are, bit
+    for bit, those of `fit`. See `Estimator._joint_fits`.
+
+    begin    the part of `fit` before the solution, with its errors and warnings
+    solve    for each begun fit, whether it was solved
+    finish   the rest of `fit`; a fit that was not solved is solved here, which may take long
+    """
+
+    def begin(self, estimator: Any, X: Any, y: Any, **params: Any) -> Any: ...
+    def solve(self, begun: Sequence[Any], n_threads: int) -> list[bool]: ...
+    def finish(self, begun: Any) -> None: ...
 
 
 class Estimator(BaseEstimator):
@@ -117,6 +136,23 @@ class Estimator(BaseEstimator):
                     f"The {name!r} parameter of {type(self).__name__} must be a number. "
                     f"Got {value!r} instead."
                 )
+
+    def _require_fitted(self) -> None:
+        """Raise NotFittedError if the estimator is not fitted.
+
+        scikit-learn's check looks at tags and at all attributes, which takes as long as a quarter
+        of a prediction of one row.
+        """
+        if "_committed" not in vars(self):
+            check_is_fitted(self)
+
+    def _joint_fits(self, X: Any, n_rows: int) -> JointFits | None:
+        """What fits many copies of this estimator together, if that is faster than one by one.
+
+        The copies differ in random states and class weights only. Each is fitted to about `n_rows`
+        different rows of a table like X.
+        """
+        return None
 
     def _commit(self, attributes: dict[str, Any]) -> None:
         """Replace all attributes of the last fit in one step; a fit that failed changes nothing.

@@ -31,6 +31,7 @@ __all__ = [
     "Progress",
     "drive",
     "is_checkpointed",
+    "is_unattended",
     "resumed_seed",
     "step_capacity",
     "unwatched",
@@ -236,6 +237,20 @@ def unwatched() -> Iterator[None]:
 def step_capacity() -> int:
     """How many elementary steps a kernel records before it returns; 0 if there is no listener."""
     return _STEP_CAPACITY if _WATCH.get().on_step else 0
+
+
+def is_unattended(estimator: Any) -> bool:
+    """Whether nobody watches or cancels a fit: then a short one may do without slices."""
+    watched = _WATCH.get()
+    return not (
+        watched.on_step
+        or watched.on_progress
+        or watched.cancel
+        or watched.progress_bar
+        or watched.keeper
+        or getattr(estimator, "_skl_callbacks", None)
+        or id(estimator) in _FITTING.get()
+    )
 
 
 def drive(

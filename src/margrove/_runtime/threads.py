@@ -145,7 +145,10 @@ _BLAS_LIMIT = _BlasLimit()
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """BLAS uses one thread inside; blocks may be nested, and may overlap on several threads."""
+    """BLAS uses one thread inside; blocks may be nested, and may overlap on several threads.
+
+    A generator, because it also ends if an interrupt comes between the block and its end.
+    """
     _BLAS_LIMIT.enter()
     try:
         yield

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,7 @@ def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
         for labels in (y, y == 0):
             machine.fit(X, labels).predict(X)
     for machine in (
+        SVC(max_time=1e6),  # in slices
         SVC(solver="sgd"),
         SVC(fit_intercept=False),
         SVR(),
@@ -142,6 +144,29 @@ def _run_linear_machines(X: Any, y: np.ndarray) -> None:
         if solver != "sgd":
             LinearSVC("l1", solver=solver, max_iter=20).fit(X, y == 0)
     LinearSVC(loss="hinge", multi_class="crammer_singer", max_iter=20).fit(X, y)
+    if not sp.issparse(X):  # 68 features: Newton steps that are not those of small problems
+        LinearSVC(solver="newton", max_iter=5).fit(np.tile(X, 17), y)
+        LinearSVR(solver="newton", max_iter=5).fit(np.tile(X, 17), y)
+    _run_joint_linear_machines(X, y)
+
+
+def _run_joint_linear_machines(X: Any, y: np.ndarray) -> None:
+    """Newton steps whose rows are on several machines, as one of them that has all rows."""
+    from margrove._runtime.collective import Alone
+    from margrove.margin.linear import LinearFacts, LinearSVC, RowFacts, solve_rows
+
+    block = SimpleNamespace(
+        start=0, n_rows=len(y), y=y, weight=None, is_on_disk=False, X=partial(_rows_of, X)
+    )
+    facts_of_rows = RowFacts.of(X, y, None, 0, 1, of_classes=True)
+    fits: tuple[tuple[Any, Any, bool], ...] = (
+        (LinearSVC(), "l2", False),
+        (LinearSVC(loss="hinge"), "l2", True),
+        (LinearSVC("l1"), "l1", False),
+    )
+    for model, kind, by_gradients in fits:
+        facts = LinearFacts.of([facts_of_rows], model, None)
+        solve_rows(Alone(), model, kind, facts, [block], by_gradients=by_gradients)
 
 
 def _run_trees() -> None:
@@ -179,10 +204,12 @@ def _run_ensembles() -> None:
 
 def _run_bags() -> None:
     from margrove.ensemble.bagging import BaggingClassifier, BaggingRegressor
+    from margrove.margin.svm import SVC
 
     X = np.random.default_rng(0).random((40, 3))
     BaggingClassifier(n_estimators=2).fit(X, np.arange(40) % 3).predict(X)
     BaggingRegressor(n_estimators=2).fit(X, X[:, 0]).predict(X)
+    BaggingClassifier(SVC(), 2, n_jobs=2, random_state=0).fit(X, np.arange(40) % 3)
 
 
 def _run_adaboost() -> None:
@@ -238,7 +265,7 @@ def _run_gradient_boosting() -> None:
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
     )
-    from margrove.ensemble.gradient.hist import code_values, refined_cells
+    from margrove.ensemble.gradient.hist.binning import code_values, refined_cells
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((_MANY_ROWS, 20)).round(1)
@@ -255,16 +282,60 @@ def _run_gradient_boosting() -> None:
         weight = rng.random(len(X))
         HistGradientBoostingRegressor(loss, **brief).fit(X, np.abs(X[:, 0]), weight).predict(X)
     HistGradientBoostingRegressor(subsample=0.5, **brief).fit(X, X[:, 0])
+    few = X[:300, :5] + rng.random((300, 5))  # whose rounds run together
+    HistGradientBoostingRegressor(**brief).fit(few, few[:, 0])
+    HistGradientBoostingClassifier(**brief).fit(few, y[:300])
+    HistGradientBoostingClassifier(**brief).fit(few, three[:300])
     for labels in (y, three):
         GradientBoostingClassifier(n_estimators=2).fit(X, labels).predict(X)
     GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0], rng.random(len(X)))
 
 
-def _run_gradient_boosting_in_shards() -> None:
-    """The kernels of cluster workers and their leader; Dask need not be installed."""
-    from margrove.dask.boosting import grow_a_tree
+def _run_joint_gradient_boosting() -> None:
+    """Boosting whose rows are on several machines, as one of them that happens to have all rows."""
+    from margrove._runtime.collective import ALONE, Alone
+    from margrove.ensemble.gradient import (
+        GradientData,
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        PiecedRows,
+        PieceOfRows,
+        SoFar,
+    )
+    from margrove.ensemble.gradient.losses import quantile_of
+    from margrove.grove.table import TreeTable
 
-    grow_a_tree(_MANY_ROWS)
+    class FirstOfTwo(Alone):
+        size = 2
+
+    n = _MANY_ROWS
+    dense = np.random.default_rng(0).standard_normal((n, 20)).round(1)
+    dense[:, 1] *= dense[:, 1] > 1.0  # a sparse column
+    classifier = partial(HistGradientBoostingClassifier, max_iter=2)
+    regressor = partial(HistGradientBoostingRegressor, max_iter=2)
+    halves, thirds = dense[:, 0] > 0.0, (dense[:, 0] > 0.0) + (dense[:, 2] > 0.0)
+    fits = (
+        (dense, classifier(), halves, np.arange(2)),
+        (dense, classifier(max_leaf_nodes=None), 1.0 * thirds, np.arange(3)),
+        (sp.csr_matrix(dense), regressor(subsample=0.5), dense[:, 0], None),
+        (dense, regressor("absolute_error"), dense[:, 0], None),
+    )
+    for X, model, y, classes in fits:
+        rows = PiecedRows([PieceOfRows(partial(_rows_of, X), n)], X.shape[1])
+        given = GradientData(
+            TreeTable(rows, None, {}), y.astype(np.float64), None, None, classes,
+            places=np.arange(1, n + 1, dtype=np.uint64),
+        )  # fmt: skip
+        start = given.training_rows.start(model._loss_for(given))
+        so_far = SoFar([], start, (), (), 1.0)
+        process = model._process(given, None, so_far, 0, False, ALONE)
+        while not process.finished:
+            process.advance(np.inf)
+    quantile_of(dense[:, 0].copy(), np.ones(n), 0.5, FirstOfTwo())
+
+
+def _rows_of(X: Any, first: int, last: int) -> Any:
+    return X[first:last]
 
 
 # The parts that take longest to compile come first.
@@ -272,7 +343,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "forests": _run_ensembles,
     "trees": _run_trees,
     "gradient boosting": _run_gradient_boosting,
-    "gradient boosting in shards": _run_gradient_boosting_in_shards,
+    "gradient boosting on several machines": _run_joint_gradient_boosting,
     "machines": partial(_run_machines, np.float64, np.asarray),
     "sparse machines": partial(_run_machines, np.float64, sp.csr_array),
     "machines of float32": partial(_run_machines, np.float32, np.asarray),
