@@ -697,6 +697,17 @@ def test_predicting_uses_what_was_fitted(name) -> None:
         model.predict(np.full((2, 4), np.nan))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("name", ALL)
+def test_predictions_refuse_bad_cells_that_have_no_weight(name, form) -> None:
+    model = machine(name).fit(NOISE, THREE)
+    model.coef_ = np.zeros_like(model.coef_)
+    spoiled = NOISE.copy()
+    spoiled[17, 2] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(form(spoiled))
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_altered_machines_are_noticed(name) -> None:
     fitted = machine(name).fit(NOISE, THREE)

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
@@ -29,7 +29,8 @@ def stopped(process: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _signal(process, signal.SIGCONT)
+        with suppress(ProcessLookupError):  # its nanny may have ended it
+            _signal(process, signal.SIGCONT)
 
 
 def _signal(process: int, number: int) -> None:
@@ -37,11 +38,21 @@ def _signal(process: int, number: int) -> None:
     os.kill(process, number)
 
 
-def kill_later(process: int, seconds: float) -> threading.Timer:
-    """To be joined before the next one."""
-    timer = threading.Timer(seconds, kill, [process])
-    timer.start()
-    return timer
+class KillLater(threading.Timer):
+    """Kills a process after some seconds; join it before the next one.
+
+    was_there   whether there was such a process; a worker may have ended by itself
+    """
+
+    def __init__(self, process: int, seconds: float) -> None:
+        super().__init__(seconds, self._kill)
+        self._process, self.was_there = process, False
+        self.start()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            kill(self._process)
+            self.was_there = True
 
 
 def processes(client: Any) -> list[int]:
@@ -55,15 +66,16 @@ def require_same_after_kills(
     """`fitted(client)`, a model file, is the wanted one though a worker is killed each time."""
     client = new_cluster(3)
     assert fitted(client) == wanted
-    chance = random.Random(0)
-    for _ in range(n_runs):
+    chance, n_killed = random.Random(0), 0
+    while n_killed < n_runs:
         try:
             client.wait_for_workers(2, timeout=30)
         except TimeoutError:  # a busy machine has not started them again
             client = new_cluster(3)
         pid = chance.choice(processes(client))
-        killing = kill_later(pid, chance.random() * _SECONDS_OF_A_FIT)
+        killing = KillLater(pid, chance.random() * _SECONDS_OF_A_FIT)
         assert fitted(client) == wanted
         killing.join()
+        n_killed += killing.was_there
         while pid in processes(client):
             time.sleep(0.05)

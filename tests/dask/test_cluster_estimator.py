@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import io
+import itertools
 import pickle
 
+import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 
 import margrove
 from margrove import SVC, DecisionTreeClassifier
 from margrove.dask.cluster_estimator import ClusterEstimator
+from margrove.dask.partitions import collection_of
 from margrove.dask.partitions.table import partitions_of
 from margrove.exceptions import ClusterError
 
@@ -69,6 +74,37 @@ def test_weights_and_a_client_are_passed_on(lazy, cluster4):
     weight = np.arange(40) % 3
     model = Tree(max_depth=2).fit(*lazy, da.from_array(weight, chunks=11), client=cluster4)
     assert saved(model) == saved(DecisionTreeClassifier(max_depth=2).fit(X, Y, weight))
+
+
+@pytest.mark.parametrize("kind", ["arrays", "dataframes", "sparse"])
+def test_lists_of_delayed_parts_are_tables(cluster4, kind):
+    form = {"arrays": np.asarray, "dataframes": pd.DataFrame, "sparse": sp.csr_array}[kind]
+    borders = [0, 7, 7, 29, 40]
+    parts = [dask.delayed(form)(X[a:b]) for a, b in itertools.pairwise(borders)]
+    targets = [dask.delayed(Y[a:b]) for a, b in itertools.pairwise(borders)]
+    local = DecisionTreeClassifier(max_depth=2).fit(
+        form(X).toarray() if kind == "sparse" else form(X), Y
+    )
+    if kind != "sparse":
+        assert saved(Tree(max_depth=2).fit(parts, targets)) == saved(local)
+    found = partitions_of(collection_of(parts, cluster4), collection_of(targets, cluster4))
+    assert found.lengths.tolist() == [7, 0, 22, 11]
+    np.testing.assert_array_equal(found.gather_y(), Y)
+    rows = [
+        np.asarray(part.todense() if sp.issparse(part) else part)
+        for part in cluster4.gather(found.X)
+    ]
+    np.testing.assert_array_equal(np.concatenate(rows), X)
+
+
+def test_names_with_a_prefix_are_the_same_classes():
+    import margrove.dask as on_cluster
+
+    assert on_cluster.DaskLinearSVC is on_cluster.LinearSVC
+    assert {"DaskRandomForestClassifier", "DaskPerceptron"} < set(on_cluster.__all__)
+    assert "Daskpredict" not in on_cluster.__all__
+    with pytest.raises(AttributeError, match="Daskpredict"):
+        on_cluster.Daskpredict  # noqa: B018
 
 
 def test_collections_without_a_cluster_are_an_error_that_says_how():

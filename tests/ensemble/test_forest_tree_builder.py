@@ -7,7 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from margrove.ensemble.bootstrap.resampling import CumulativeWeights, multiplicities, stream
+from margrove.ensemble.bootstrap.resampling import (
+    CumulativeWeights,
+    multiplicities,
+    stream,
+    streams,
+)
 from margrove.grove.criteria import CRITERIA, class_criteria, number_criteria
 from margrove.grove.grow.assembly import assemble
 from margrove.grove.grow.forest_tree_builder import ForestTreeBuilder
@@ -422,3 +427,76 @@ def test_bytes_of_a_node() -> None:
     for criterion in QUICK:
         packed = both(X, target(rng, X, criterion), criterion, times=drawn(2000)).packed
         assert packed.nbytes == 20 * len(packed)
+
+
+@pytest.mark.parametrize("criterion", QUICK)
+@pytest.mark.parametrize("changes", [{}, {"random": True}, {"greedy_depth": 4}, {"max_depth": 5}])
+@pytest.mark.parametrize("max_leaves", [0, 12])
+def test_many_columns_that_are_constant_in_most_nodes(criterion, changes, max_leaves) -> None:
+    """Nodes remember constant features; trees of best splits first do not."""
+    rng = np.random.default_rng(8)
+    X = np.where(rng.random((120, 90)) < 0.06, rng.integers(1, 4, (120, 90)), 0.0)
+    X[:, 7] = 1.0
+    y = target(rng, X, criterion)
+    for max_features in (1, 6, 90):
+        grown = both(X, y, criterion, times=drawn(120), max_features=max_features,
+                     max_leaves=max_leaves, **changes)  # fmt: skip
+        but = UNKNOWN_TO_HALVING if "greedy_depth" in changes else ()
+        assert not differences(grown, but), max_features
+        assert grown.found.n_leaves > 4
+        again = both(X, y, criterion, times=drawn(120, 1), max_features=max_features,
+                     max_leaves=max_leaves, builder=grown.builder, **changes)  # fmt: skip
+        assert not differences(again, but), max_features
+
+
+# -- many trees at once ----------------------------------------------------------------------------
+
+
+ARRAYS = ("nodes", "weight", "values", "words", "samples", "impurity", "decrease", "medians")
+
+
+@pytest.mark.parametrize("criterion", QUICK)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {}, {"random": True}, {"min_samples_leaf": 4}, {"max_depth": 3}, {"greedy_depth": 2},
+        {"max_leaves": 6},
+    ],
+)  # fmt: skip
+def test_trees_that_grow_together_are_those_that_grow_alone(criterion, changes) -> None:
+    rng = np.random.default_rng(5)
+    X = table(rng, 70, 4)
+    y = target(rng, X, criterion)
+    samples = [drawn(70, seed) for seed in range(9)]
+    alone = both(X, y, criterion, times=samples[0], max_features=2, **changes)
+    builder, rules = alone.builder, alone.builder._rules
+    expected, halved = [], []
+    for number, times in enumerate(samples):
+        builder.start(times, times, int(stream(1, number)))
+        while not builder.finished:
+            builder.advance(1e9)
+        expected.append(builder.packed())
+        halved.append(builder.n_balanced)
+    assert builder.takes_many
+    trees, counts = builder.grow_all(np.stack(samples), streams(1, np.arange(9)), rules)
+    assert counts == halved
+    assert sum(halved) > 0 or changes != {"greedy_depth": 2}
+    for tree, own in zip(trees, expected, strict=True):
+        for name in ARRAYS:
+            found, wanted = getattr(tree, name), getattr(own, name)
+            if wanted is None:
+                assert found is None, name
+                continue
+            assert found.dtype == wanted.dtype, name
+            assert found.tobytes() == wanted.tobytes(), name
+            assert not found.flags.writeable
+
+
+def test_some_trees_do_not_grow_together() -> None:
+    rng = np.random.default_rng(6)
+    X = table(rng, 40, 3, missing=0.2)
+    y = target(rng, X, "gini")
+    assert not both(X, y, "gini", times=drawn(40)).builder.takes_many
+    full = table(rng, 40, 3)
+    assert not both(full, y, "gini", times=drawn(40), factors=rng.random(40)).builder.takes_many
+    assert both(full, y, "gini", times=drawn(40)).builder.takes_many

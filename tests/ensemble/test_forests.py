@@ -28,8 +28,8 @@ from margrove import (
     RandomForestRegressor,
     watch,
 )
+from margrove._runtime import processes_wanted
 from margrove.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
-from margrove.ensemble.forest.grower import processes_wanted
 from margrove.ensemble.forest.out_of_bag import is_flat
 from margrove.exceptions import (
     ConvergenceWarning,
@@ -37,6 +37,7 @@ from margrove.exceptions import (
     FitCancelled,
     InterruptedFitWarning,
 )
+from margrove.grove.serve import forest_tables
 
 OF_CLASSES = (RandomForestClassifier, ExtraTreesClassifier)
 OF_NUMBERS = (RandomForestRegressor, ExtraTreesRegressor)
@@ -101,6 +102,45 @@ def test_votes(cls) -> None:
     soft = grown(cls, max_depth=3)
     assert not differ(forest, soft)
     assert np.abs(soft.predict_proba(NEW) - votes).max() > 0.05
+
+
+@every_forest
+@pytest.mark.parametrize("has_gaps", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_tables_of_bits_give_what_walks_give(cls, has_gaps, n_outputs, monkeypatch) -> None:
+    """Many rows find their leaves with `leaf_bits`: the same bits as by walking."""
+    rng = np.random.default_rng(4)
+    data, new = X.copy(), rng.standard_normal((3000, 5))
+    settings = {}
+    if has_gaps:
+        data[:, 4], new[:, 4] = rng.integers(0, 6, len(X)), rng.integers(0, 6, len(new))
+        data[rng.random(X.shape) < 0.1], new[rng.random(new.shape) < 0.1] = np.nan, np.nan
+        settings = {"categorical_features": [4]}
+    y = np.stack([target_for(cls), rng.permutation(target_for(cls))], axis=1)[:, :n_outputs]
+    forest = grown(cls, 30, data, y.ravel() if n_outputs == 1 else y, **settings)
+    votes = [True, False] if cls in OF_CLASSES else [False]
+    given = forest._rows(new)
+
+    def found():
+        tables = forest_tables.ForestTables(forest.trees_, forest.kind_, 2)
+        means = [tables.means(given, hard=hard) for hard in votes]
+        return [*means, tables.values_of_trees(given)]
+
+    used = []
+    usual = forest_tables.leaf_bits_of
+    monkeypatch.setattr(forest_tables, "leaf_bits_of", lambda *a: used.append(1) or usual(*a))
+    monkeypatch.setattr(forest_tables, "_LEAST_FOR_TABLES", 0)
+    monkeypatch.setattr(forest_tables, "_ROWS_OF_A_NODE", 0)
+    with_tables = found()
+    assert used
+    monkeypatch.setattr(forest_tables, "_LEAST_FOR_TABLES", 10**12)
+    for table, walked in zip(with_tables, found(), strict=True):
+        assert np.array_equal(table, walked)
+        assert table.std() > 0.05
+    new[17, 2] = np.inf
+    monkeypatch.setattr(forest_tables, "_LEAST_FOR_TABLES", 0)
+    with pytest.raises(ValueError, match="infinity"):
+        forest.predict(new)
 
 
 @every_forest

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.ensemble.odd_columns import KINDS, column
 
-from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
-from margrove.ensemble.gradient.hist import columns as gradient_columns
+from margrove.ensemble.gradient.hist.binning import bin_refinement as gradient_cells
+from margrove.ensemble.gradient.hist.binning import columns as gradient_columns
 
 
 def both_ways(monkeypatch, values, max_bins, weight, n_splitters):

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import pickle
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import pairwise
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from sklearn._loss import loss as peers
 from sklearn.utils.stats import _weighted_percentile
+from tests.members import run_members
 from tests.oracles.quantiles import weighted_quantile
 
 from margrove.ensemble.gradient.losses import (
@@ -31,6 +35,7 @@ from margrove.ensemble.gradient.losses import (
     loss_names,
     register_gradient_loss,
 )
+from margrove.ensemble.gradient.losses.exact_means import mean_of_rows
 from margrove.ensemble.gradient.losses.exponentials import exp_of, log_from_one, log_of_one_plus
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
@@ -96,15 +101,16 @@ def case(loss, n=60, seed=0):
 
 def derivatives(loss, y, raw, weight=None):
     gradient, hessian = np.full((2, *raw.shape), np.nan)
-    assert loss.derive(y, raw, weight, gradient, hessian) == []
+    loss.derive(y, raw, weight, gradient, hessian)
     return gradient, hessian
 
 
 def together(loss, y, raw, weight=None):
-    """The result of `derivatives`, and the sum of the losses."""
+    """The result of `derivatives`, and the mean of the losses."""
     gradient, hessian = np.full((2, *raw.shape), np.nan)
-    totals = loss.derive(y, raw, weight, gradient, hessian, np.empty(len(y)))
-    return (gradient, hessian), math.fsum(totals)
+    losses = np.empty(len(y))
+    loss.derive(y, raw, weight, gradient, hessian, losses)
+    return (gradient, hessian), mean_of_rows(losses, weight)
 
 
 def for_peer(raw):
@@ -232,66 +238,95 @@ def test_hessians_are_slopes_of_the_gradient(name) -> None:
 def test_shares_are_the_whole(loss, weighted, monkeypatch) -> None:
     y, raw, weight = case(loss, 50)
     weight = weight if weighted else None
-    whole, total = together(loss, y, raw, weight)
-    value = loss.value(y, raw, weight)
+    whole, mean = together(loss, y, raw, weight)
+    assert np.array_equal(derivatives(loss, y, raw, weight), whole)
+    assert loss.value(y, raw, weight) == mean
     monkeypatch.setattr(gradient_loss, "_SCORES_OF_A_SHARE", 1)
-    monkeypatch.setattr(gradient_loss, "_ROWS_OF_A_TILE", 7)
+    monkeypatch.setattr(gradient_loss, "_LEAST_ROWS", 7)
     monkeypatch.setattr(gradient_loss, "_ROWS_AT_ONCE", 20)
     assert len(list(loss._batches(50, 1))) == 4
     assert np.array_equal(derivatives(loss, y, raw, weight), whole)
     assert np.array_equal(together(loss, y, raw, weight)[0], whole)
-    assert together(loss, y, raw, weight)[1] == total
-    assert loss.value(y, raw, weight) == value
+    assert together(loss, y, raw, weight)[1] == mean
+    assert loss.value(y, raw, weight) == mean
 
 
-# -- derivatives together with the loss ------------------------------------------------------------
+# -- means of the losses ---------------------------------------------------------------------------
 
 
-@every_loss
-@pytest.mark.parametrize("weighted", [False, True])
-def test_derivatives_and_the_loss_are_what_they_are_one_by_one(loss, weighted) -> None:
-    y, raw, weight = case(loss, 200)
-    weight = weight if weighted else None
-    both, total = together(loss, y, raw, weight)
-    assert np.array_equal(both, derivatives(loss, y, raw, weight))
-    count = weight.sum() if weighted else 200
-    assert total == pytest.approx(count * loss.value(y, raw, weight), rel=1e-14)
+def exact_mean(values, weight):
+    """Of the products as they are rounded."""
+    weight = np.ones(len(values)) if weight is None else weight
+    total = sum(Fraction(float(value)) for value in (values * weight)[weight > 0.0])
+    return float(total / sum(map(Fraction, weight.tolist())))
 
 
-@every_loss
-@pytest.mark.parametrize("weighted", [False, True])
-def test_tiles_are_the_whole(loss, weighted, monkeypatch) -> None:
-    y, raw, weight = case(loss, 300)
-    weight = weight if weighted else None
-    whole, total = together(loss, y, raw, weight)
-    value = loss.value(y, raw, weight)
-    monkeypatch.setattr(gradient_loss, "_SCORES_OF_A_TILE", 70)
-    monkeypatch.setattr(gradient_loss, "_ROWS_OF_A_TILE", 10)
-    tiled, total_of_tiles = together(loss, y, raw, weight)
-    assert np.array_equal(tiled, whole)
-    assert np.array_equal(derivatives(loss, y, raw, weight), whole)
-    assert total_of_tiles == pytest.approx(total, rel=1e-15)
-    assert loss.value(y, raw, weight) == pytest.approx(value, rel=1e-15)
+@hypothesis.settings(max_examples=200, deadline=None)
+@hypothesis.given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 300),
+    spread=st.sampled_from([0.0, 1.0, 8.0]),
+    size=st.sampled_from([1e-300, 1.0, 1e290]),
+    is_weighted=st.booleans(),
+)
+def test_means_are_exact(seed, n, spread, size, is_weighted) -> None:
+    rng = np.random.default_rng(seed)
+    values = size * 10.0 ** rng.uniform(-spread, spread, n) * rng.choice([0.0, 1.0, -1.0], n)
+    weight = 2.0 ** rng.integers(-3, 4, n) * rng.integers(0, 2, n) if is_weighted else None
+    if weight is not None:
+        weight[0] = 1.0
+    wanted = exact_mean(values, weight)
+    found = mean_of_rows(values.copy(), weight)
+    assert found == pytest.approx(wanted, rel=1e-15, abs=1e-20 * np.abs(values).max())
+    order = rng.permutation(n)
+    reordered = None if weight is None else weight[order]
+    assert mean_of_rows(values[order], reordered) == found
+
+
+def test_means_of_many_rows_do_not_depend_on_tiles_and_members() -> None:
+    rng = np.random.default_rng(0)
+    values, weight = rng.exponential(size=50_000), rng.uniform(0.1, 3.0, 50_000)
+    wanted = mean_of_rows(values.copy(), weight)
+    assert wanted == pytest.approx(exact_mean(values, weight), rel=1e-15)
+    for n_threads in (1, 2, 5):
+        assert mean_of_rows(values.copy(), weight, n_threads=n_threads) == wanted
+    for borders in ([0], [1, 20_000], [50_000]):
+        parts = zip(np.split(values.copy(), borders), np.split(weight, borders), strict=True)
+        found = run_members(
+            lambda collective, own, own_weight: mean_of_rows(
+                own.copy(), own_weight, collective=collective
+            ),
+            list(parts),
+        )
+        assert found == [wanted] * len(found)
+
+
+def test_means_of_odd_values() -> None:
+    assert mean_of_rows(np.empty(0), None) == 0.0
+    assert mean_of_rows(np.ones(3), np.zeros(3)) == 0.0
+    assert mean_of_rows(np.array([np.inf, 1.0]), np.array([0.0, 1.0])) == 1.0
+    assert mean_of_rows(np.array([np.inf, 1.0]), None) == np.inf
+    assert np.isnan(mean_of_rows(np.array([np.nan, np.inf]), None))
+    assert mean_of_rows(np.array([5e-324] * 3), None) == 5e-324
+    assert mean_of_rows(np.full(1000, 1.7e308), None) == 1.7e308
 
 
 def test_losses_of_very_different_sizes_are_added_up_exactly() -> None:
     rng = np.random.default_rng(0)
     y, raw = np.zeros(5000), (10.0 ** rng.uniform(-8.0, 8.0, (1, 5000)))
-    weight = rng.uniform(0.1, 3.0, 5000)
-    _, total = together(AbsoluteError(), y, raw)
-    assert total == math.fsum(raw[0].tolist())
-    _, total = together(AbsoluteError(), y, raw, weight)
-    assert total == math.fsum((raw[0] * weight).tolist())
+    weight = 2.0 ** rng.integers(-3, 3, 5000)
+    for given_weight in (None, weight):
+        found = AbsoluteError().value(y, raw, given_weight)
+        assert found == exact_mean(raw[0], given_weight)
 
 
 def test_an_infinite_sum_is_no_nan() -> None:
     y, raw = np.zeros(200), np.full((1, 200), 1.0)
     raw[0, [3, 67, 68]] = 1e300
     for loss in (SquaredError(), Poisson(), Exponential()):
-        assert together(loss, y, raw)[1] == math.inf
         assert loss.value(y, raw, None) == math.inf
     weight = (raw[0] == 1.0).astype(float)
-    assert together(SquaredError(), y, raw, weight)[1] == 0.5 * 197
+    assert SquaredError().value(y, raw, weight) == 0.5
 
 
 # -- extremes --------------------------------------------------------------------------------------
@@ -458,13 +493,6 @@ def test_the_mean_of_equal_targets_is_no_other(constant) -> None:
         assert SquaredError().start(y, weight) == constant
         y[0], weight[0] = 1.0, 0.0
         assert n == 1 or SquaredError().start(y, weight) == constant
-
-
-def test_values_of_many_rows_are_added_up_tile_by_tile() -> None:
-    n = 20_001
-    y, raw = np.zeros(n), np.full((1, n), 0.1)
-    raw[0, -1] = 1e8
-    assert AbsoluteError().value(y, raw, None) == math.fsum(raw[0].tolist()) / n
 
 
 def test_read_only_arrays_are_welcome() -> None:

@@ -13,9 +13,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor as Peer
 
 from margrove.ensemble.gradient.boosted_trees import kind_of
 from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar, add_trees
+from margrove.ensemble.gradient.hist import local_trees
 from margrove.ensemble.gradient.hist import rounds as gradient_rounds
-from margrove.ensemble.gradient.hist.rounds import GradientRounds, GradientSettings
-from margrove.ensemble.gradient.hist.tables import bins_and_table
+from margrove.ensemble.gradient.hist.binning.tables import bins_and_table
+from margrove.ensemble.gradient.hist.rounds import GradientRounds
+from margrove.ensemble.gradient.hist.settings import GradientSettings
 from margrove.ensemble.gradient.losses import gradient_loss_of
 from margrove.ensemble.gradient.training_data import TrainingRows
 
@@ -186,11 +188,11 @@ def test_where_slices_end_does_not_matter(name, work) -> None:
 @pytest.mark.parametrize("n_threads", [2, 3])
 @pytest.mark.parametrize("name", CASES)
 def test_threads_change_nothing(name, n_threads, monkeypatch) -> None:
-    monkeypatch.setattr(gradient_rounds, "_CELLS_TO_SHARE_A_TREE", 1)
+    monkeypatch.setattr(local_trees, "_CELLS_TO_SHARE_A_TREE", 1)
     monkeypatch.setattr(gradient_rounds, "available_cores", lambda: n_threads)
     X, y, loss, settings = case_of(name)
     one, other = (boosted(X, y, loss, 4, n_threads=k, **settings) for k in (1, n_threads))
-    assert other._tree_buffers[0].n_cores == n_threads
+    assert other._grower._buffers[0].n_cores == n_threads
     assert_same(one, other)
     assert np.array_equal(one.all_losses(), other.all_losses())
 
@@ -204,7 +206,7 @@ def test_threads_change_nothing_in_a_large_table(monkeypatch) -> None:
     weight = rng.random(len(X)) + 0.5
     loss = loss_of("log_loss", 2)
     runs = [boosted(X, y, loss, 3, weight=weight, n_threads=k) for k in (1, 2, 3)]
-    assert [own._tree_buffers[0].n_cores for own in runs] == [1, 2, 3]
+    assert [own._grower._buffers[0].n_cores for own in runs] == [1, 2, 3]
     for other in runs[1:]:
         assert_same(runs[0], other)
         assert np.array_equal(runs[0].all_losses(), other.all_losses())
@@ -212,12 +214,12 @@ def test_threads_change_nothing_in_a_large_table(monkeypatch) -> None:
 
 def test_small_trees_of_many_classes_grow_side_by_side(monkeypatch) -> None:
     monkeypatch.setattr(gradient_rounds, "available_cores", lambda: 2)
-    monkeypatch.setattr(gradient_rounds, "_TREES_AT_ONCE", 3)
+    monkeypatch.setattr(local_trees, "_TREES_AT_ONCE", 3)
     X, y = load_digits(return_X_y=True)
     X, y = X[:400], y[:400]
     loss = loss_of("log_loss", 10)
     one, other = (boosted(X, y, loss, 3, n_threads=k, tried=0.5) for k in (1, 2))
-    assert len(other._tree_buffers) == 2
+    assert len(other._grower._buffers) == 2
     assert_same(one, other)
 
 
@@ -256,7 +258,7 @@ def test_one_target_far_away() -> None:
     y[0] = 1e7
     process = rounds_of(X, y, loss_of("squared_error"), 40, min_samples_leaf=1, learning_rate=0.5)
     process.advance(1e12)
-    assert process._tree_buffers[0].tree.state.is_wide[0] == 1
+    assert process._grower._buffers[0].tree.state.is_wide[0] == 1
     while not process.finished:
         process.advance(1e12)
     assert process.all_losses()[-1] < 1e-9 * process.all_losses()[0]

@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.gradient_trees import codes_by_rows, codes_of
 
-from margrove.ensemble.gradient.hist.tables import COLUMNS_OF_A_BLOCK, MOST_BINS, bins_and_table
+from margrove.ensemble.gradient.hist.binning import tables as gradient_tables
+from margrove.ensemble.gradient.hist.binning.tables import (
+    COLUMNS_OF_A_BLOCK,
+    MOST_BINS,
+    bins_and_table,
+)
 
 NUMBERS = np.zeros(50, np.int64)
 
@@ -201,14 +206,18 @@ def test_sparse_matrices_have_the_codes_of_dense_ones(case, weights) -> None:
 
 def assert_is_in_order(table) -> None:
     """The arrays of a table are consistent."""
-    d, n_columns = len(table.features), len(table.by_columns)
+    d, n_columns = len(table.features), len(table.cells_at)
     assert np.array_equal(table.places[table.features], np.arange(d))
     assert (table.omitted[: table.n_dense] == -1).all()
     assert (table.omitted[table.n_dense :] >= 0).all()
     assert (np.diff(table.first) > table.n_codes).all()
     assert table.n_cells == table.first[-1]
-    in_bytes = table.columns >= 0
-    assert np.array_equal(in_bytes, np.arange(d) < table.places_at[-1])
+    listed = np.arange(table.places_at[-1], d)
+    expected = np.full(len(listed), -1)
+    if len(table.by_columns) > n_columns:  # with bytes for partitioning
+        expected = np.arange(n_columns, len(table.by_columns))
+    assert np.array_equal(table.columns[listed], expected)
+    assert (table.bytes_at[listed] == 0).all()
     for k in range(n_columns):
         own = np.flatnonzero(table.columns == k)
         assert np.array_equal(own, np.arange(table.places_at[k], table.places_at[k + 1]))
@@ -249,7 +258,9 @@ def test_columns_that_never_meet_share_a_byte() -> None:
         assert len(table.list_rows) == 0
 
 
-def test_columns_that_meet_often_are_lists() -> None:
+@pytest.mark.parametrize("most_bytes", [0, 1 << 24])
+def test_columns_that_meet_often_are_lists(most_bytes, monkeypatch) -> None:
+    monkeypatch.setattr(gradient_tables, "_MOST_BYTES_OF_LISTS", most_bytes)
     rng = np.random.default_rng(0)
     X = rng.integers(1, 4, (500, 30)) * (rng.random((500, 30)) < 0.1)
     X[:, 3] = rng.integers(0, 9, 500)
@@ -257,7 +268,8 @@ def test_columns_that_meet_often_are_lists() -> None:
         bins, codes, table = coded(own)
         assert_is_in_order(table)
         assert_codes_say_where_values_lie(bins, codes, X.astype(float))
-        assert len(table.by_columns) == table.n_dense == 1
+        assert len(table.cells_at) == table.by_rows.shape[1] == table.n_dense == 1
+        assert len(table.by_columns) == (30 if most_bytes else 1)
         assert (
             len(table.list_rows) == len(table.entries) == np.count_nonzero(X[:, np.arange(30) != 3])
         )

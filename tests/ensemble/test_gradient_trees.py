@@ -14,10 +14,10 @@ from tests.oracles import gradient_trees as oracle
 from margrove._runtime import pool_words
 from margrove.ensemble.gradient.hist import leaves, trees
 from margrove.ensemble.gradient.hist import nodes as parts
-from margrove.ensemble.gradient.hist import tables as gradient_tables
+from margrove.ensemble.gradient.hist.binning import tables as gradient_tables
+from margrove.ensemble.gradient.hist.binning.tables import bins_and_table
 from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD, packed_word, unpacked
 from margrove.ensemble.gradient.hist.packing import meanings_of, packed
-from margrove.ensemble.gradient.hist.tables import bins_and_table
 from margrove.grove.grow.search.scores import SQUARED
 from margrove.grove.serve.forest_walk import leaves_of_rows
 from margrove.grove.serve.packed_trees import Kind
@@ -359,8 +359,7 @@ def counted(growth, node, copies):
 def test_histograms_by_subtraction_are_those_of_the_rows(n, copies, wide, kind) -> None:
     X, n_categories = TABLES[kind](n, n)
     _, table = bins_and_table(X, n_categories, max_bins=20)
-    is_listed = table.columns < 0
-    assert is_listed.any() == (kind == "crowded")
+    assert bool(len(table.entries)) == (kind == "crowded")
     assert kind != "indicators" or len(table.by_columns) == 1
     real = sorted(oracle.meaning_of_cells(table))
     g, h = gradients(n, n)
@@ -579,6 +578,20 @@ def assert_same_tree(one, other, but=()) -> None:
     assert np.array_equal(one.nodes.codes_left[sets], other.nodes.codes_left[sets])
     assert np.array_equal(one.tree.rows, other.tree.rows)
     assert np.array_equal(one.raw, other.raw)
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_bytes_of_features_that_are_lists_change_nothing(n, monkeypatch) -> None:
+    X, n_categories = crowded(3, n)
+    g, h = gradients(4, n)
+    trees_found = []
+    for most in (0, 1 << 24):
+        monkeypatch.setattr(gradient_tables, "_MOST_BYTES_OF_LISTS", most)
+        _, table = bins_and_table(X, n_categories)
+        assert (table.columns < 0).any() == (most == 0)
+        trees_found.append(grown(table, g, h, rules(table, max_leaves=20), wide=n < 1000))
+    assert_same_tree(*trees_found)
+    assert len(trees_found[0].nodes) == 39
 
 
 def grown_by_threads(table, g, h, own, n_threads, **given):

@@ -30,6 +30,7 @@ from margrove.ensemble.gradient import boosted_trees as gradient_boosted
 from margrove.ensemble.gradient import early_stopping as gradient_monitor
 from margrove.ensemble.gradient import hist_boosting as hist_gradient_boosting
 from margrove.ensemble.gradient import history as gradient_history
+from margrove.ensemble.gradient.hist import local_trees
 from margrove.ensemble.gradient.hist import rounds as gradient_rounds
 from margrove.ensemble.gradient.hist import trees as gradient_trees
 from margrove.ensemble.gradient.losses import (
@@ -880,8 +881,9 @@ def test_the_end_of_the_time_is_no_end(name) -> None:
 # -- interrupts ------------------------------------------------------------------------------------
 
 
-FILES = tuple(own.__file__ for own in (gradient_rounds, gradient_monitor, gradient_boosted,
-                                       gradient_history, hist_gradient_boosting))  # fmt: skip
+MODULES = (gradient_rounds, local_trees, gradient_monitor, gradient_boosted, gradient_history,
+           hist_gradient_boosting)  # fmt: skip
+FILES = tuple(module.__file__ for module in MODULES)
 
 
 def fit_interrupted(model, X, y, moment):
@@ -920,7 +922,7 @@ def test_an_interrupt_at_any_line_of_boosting(name) -> None:
 
 
 def test_an_interrupt_of_several_threads(monkeypatch) -> None:
-    monkeypatch.setattr(gradient_rounds, "_CELLS_TO_SHARE_A_TREE", 1)
+    monkeypatch.setattr(local_trees, "_CELLS_TO_SHARE_A_TREE", 1)
     monkeypatch.setattr(gradient_rounds, "available_cores", lambda: 2)
     X, y = DIABETES
     model = regressor(max_iter=6, n_jobs=2, on_interrupt="keep", warm_start=True)

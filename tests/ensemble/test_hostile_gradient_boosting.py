@@ -47,8 +47,10 @@ from margrove.ensemble.gradient import early_stopping as gradient_monitor
 from margrove.ensemble.gradient import training_data as gradient_data
 from margrove.ensemble.gradient.exact import rounds as exact_rounds
 from margrove.ensemble.gradient.exact import trees as exact_gradient_trees
-from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
+from margrove.ensemble.gradient.hist import local_trees, packing
 from margrove.ensemble.gradient.hist import rounds as gradient_rounds
+from margrove.ensemble.gradient.hist.binning import bin_refinement as gradient_cells
+from margrove.ensemble.gradient.hist.short_rounds import rounds_at_once
 from margrove.ensemble.gradient.losses import (
     GRADIENT_LOSSES,
     Huber,
@@ -1737,7 +1739,15 @@ def test_constraints_hold(cls, seed) -> None:
 
 FILES = tuple(
     module.__file__
-    for module in (gradient_rounds, gradient_monitor, exact_rounds, exact_gradient_trees)
+    for module in (
+        gradient_rounds,
+        local_trees,
+        rounds_at_once,
+        packing,
+        gradient_monitor,
+        exact_rounds,
+        exact_gradient_trees,
+    )
 )
 
 

@@ -213,7 +213,7 @@ def test_derivatives_are_those_of_the_values(name, log_cosh) -> None:
 
 
 def test_the_machine_code_of_each_loss_is_cached_under_its_own_name() -> None:
-    regions = [loss._region for loss in LOSS_CLASSES if hasattr(loss, "_region")]
+    regions = [loss.region_of_rows for loss in LOSS_CLASSES if hasattr(loss, "region_of_rows")]
     assert len({(region.__module__, region.__qualname__) for region in regions}) == len(regions) > 7
     assert all(region.__module__.startswith(losses.__name__) for region in regions)
 

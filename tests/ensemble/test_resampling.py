@@ -11,8 +11,10 @@ from margrove.ensemble.bootstrap.resampling import (
     CumulativeWeights,
     in_units,
     multiplicities,
+    multiplicities_of_samples,
     number_of_draws,
     stream,
+    streams,
     units_left_out,
 )
 
@@ -293,3 +295,14 @@ def test_large_whole_weights() -> None:
     assert multiplicities(heavy, 0, 0).sum() == 2**52
     assert not line_of(2.0**52, 1.0).is_whole
     assert units_left_out(heavy, 0, 0).tolist() == [0, 0]
+
+
+def test_several_samples_at_once() -> None:
+    numbers = np.array([0, 3, 2**33])
+    for weight in (np.ones(60), np.arange(1.0, 41.0), np.linspace(0.1, 0.7, 90)):
+        weights = CumulativeWeights(weight)
+        found = multiplicities_of_samples(weights, 9, numbers, 70)
+        expected = [multiplicities(weights, 9, int(number), 70) for number in numbers]
+        assert np.array_equal(found, expected)
+        assert not np.array_equal(found[0], found[1])
+    assert streams(9, numbers).tolist() == [int(stream(9, int(number))) for number in numbers]

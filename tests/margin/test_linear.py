@@ -251,6 +251,15 @@ def test_warm_starts_take_fewer_rounds(model):
     assert np.allclose(warm.coef_, cold.coef_, atol=1e-2)
 
 
+def test_of_equal_decision_values_the_first_class_wins():
+    X, y = np.eye(3), np.array(["a", "b", "c"])
+    model = LinearSVC().fit(X, y)
+    model.coef_ = np.array([[1.0, 0.0, 0.0], [1.0, 2.0, 0.0], [0.0, 2.0, 0.0]])
+    model.intercept_ = np.zeros(3)
+    assert model.predict(X).tolist() == ["a", "b", "a"]
+    assert np.array_equal(model.predict(X), y[model.decision_function(X).argmax(axis=1)])
+
+
 def test_pickles_forget_the_data_but_predict():
     X, y = load_iris(return_X_y=True)
     model = LinearSVC().fit(X, y)
@@ -412,6 +421,7 @@ def test_a_path_names_what_is_wrong():
 
 def test_the_last_machine_sums_as_those_before_it(monkeypatch) -> None:
     """With n_jobs=2 one machine may be left, for which BLAS must not use more threads."""
+    X = np.random.default_rng(0).standard_normal((300, 80))
     n_threads, usual = set(), NewtonProcess.advance
 
     def advance(process, work):
@@ -422,5 +432,5 @@ def test_the_last_machine_sums_as_those_before_it(monkeypatch) -> None:
 
     monkeypatch.setattr(NewtonProcess, "advance", advance)
     for n_jobs in (1, 2):
-        LinearSVC(solver="newton", n_jobs=n_jobs).fit(*load_iris(return_X_y=True))
+        LinearSVC(solver="newton", n_jobs=n_jobs).fit(X, np.arange(300) % 3)
     assert n_threads == {1}

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 from margrove import LinearSVC, LinearSVR
 from margrove._data import kernel_rows
-from margrove.margin.solvers.linear import NormalEquations
-from margrove.margin.solvers.linear.normal_equations import BorderedSquares
+from margrove.margin.linear import LinearProblem, LossOfRows
+from margrove.margin.solvers.linear import Tile
+from margrove.margin.solvers.linear.newton.normal_equations import BorderedSquares, bordered_squares
 from margrove.margin.solvers.linear.row_groups import RowGroups, reading_order
 
 
@@ -27,25 +28,37 @@ def _bordered(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return extended.T @ (weight[:, None] * extended)
 
 
+def _tile(X: object, rows: np.ndarray, factor: np.ndarray, n_threads: int = 1) -> Tile:
+    """A tile of two machines over some rows, whose curvature is `factor` where it is not zero."""
+    ends = np.full(len(rows), np.inf)
+    loss = LossOfRows(np.ones(len(rows)), -ends, ends, 1.0 / factor, 0.0)
+    problem = LinearProblem(kernel_rows(X), X.shape[1], rows, np.ones(len(rows)), loss, 0.0)
+    return Tile(problem, X.shape[1], 2, 2, n_threads)
+
+
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse"])
 @pytest.mark.parametrize(("n", "d"), [(40, 3), (9_000, 7), (700, 300)])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_squares_follow_the_flags_of_their_rows(kind, n, d, n_threads) -> None:
+@pytest.mark.parametrize("n_tiles", [1, 3])
+def test_squares_follow_the_flags_of_their_rows(kind, n, d, n_threads, n_tiles) -> None:
     rng = np.random.default_rng(1)
     X, factor = _table(kind, n, d), rng.random(n) + 0.5
-    rows = np.sort(rng.permutation(n)[: n - 5])
-    groups = RowGroups(kernel_rows(_given(kind, X)), d, rows, n_threads=n_threads)
-    squares = BorderedSquares(groups, factor[rows], 2)
+    rows = np.array_split(np.sort(rng.permutation(n)[: n - 5]), n_tiles)
+    tiles = [_tile(_given(kind, X), some, factor[some], n_threads) for some in rows]
+    squares = BorderedSquares(tiles, d, 2)
     machines = np.arange(2)
     for share in (1.0, 0.9, 0.88, 0.1, 0.11, 0.0):
-        flags = rng.random((2, len(rows))) < share
-        old = squares.flags[squares.known, machines]
-        squares.flags[1 - squares.known, machines] = flags
-        changed = (flags != old).sum(axis=1)
-        found = squares.update(machines, flags.sum(axis=1), changed, np.ones(2))
+        counted, changed = np.zeros(2), np.zeros(2)
+        expected = np.zeros((2, d + 1, d + 1))
+        for tile, some in zip(tiles, rows, strict=True):
+            flags = rng.random((2, len(some))) < share
+            changed += (flags != tile.flags[squares.known, machines]).sum(axis=1)
+            counted += flags.sum(axis=1)
+            tile.flags[1 - squares.known, machines] = flags
+            expected += [_bordered(X[some], factor[some] * flags[k]) for k in machines]
+        found = squares.update(machines, counted, changed, np.ones(2))
         for k in machines:
-            expected = _bordered(X[rows], factor[rows] * flags[k])
-            assert np.allclose(np.tril(found[k]), np.tril(expected), rtol=1e-9, atol=1e-9)
+            assert np.allclose(np.tril(found[k]), np.tril(expected[k]), rtol=1e-9, atol=1e-9)
             assert np.array_equal(found[k], found[k].T)
 
 
@@ -59,12 +72,15 @@ def test_sums_are_products_of_matrices(kind, n, d) -> None:
     assert np.array_equal(np.sort(order), np.arange(len(rows)))
     if n > 1000:  # a large table is read in the order of its memory
         assert np.array_equal(rows[order], np.sort(rows))
-    sums = NormalEquations(view, d, rows[order], n_threads=2)
+    groups = RowGroups(view, d, rows[order], n_threads=2)
     chosen = X[rows[order]].astype(np.float64)
-    p, B, weight = rng.normal(size=d), rng.normal(size=(len(rows), 3)), rng.random(len(rows))
-    assert np.allclose(sums.products(p), chosen @ p)
-    assert np.allclose(sums.combinations(B), chosen.T @ B)
-    assert np.allclose(sums.curvature(weight), chosen.T @ (weight[:, None] * chosen))
+    P, b, weight = rng.normal(size=(3, d)), rng.normal(size=3), rng.random(len(rows))
+    found = np.empty((3, len(rows)))
+    groups.products(P, b, np.array([2, 0, 1]), found)
+    assert np.allclose(found[[2, 0, 1]], P @ chosen.T + b[:, None])
+    B = rng.normal(size=(3, len(rows)))
+    assert np.allclose(groups.combinations(B), B @ chosen)
+    assert np.allclose(bordered_squares(groups, weight), _bordered(chosen, weight))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -119,3 +121,38 @@ def test_the_solution_is_a_start_that_stays():
         solved = run(problem, X, RBF(gamma=0.5), tol=1e-8)
         again = run(problem.starting_near(solved.alpha), X, RBF(gamma=0.5), tol=1e-6)
         assert again.iterations == 0, formulation
+
+
+class RecordedRows:
+    """Rows of K that note how many variables each block has."""
+
+    def __init__(self, rows):
+        self._rows = rows
+        self.sizes = []
+
+    def __getattr__(self, name):
+        return getattr(self._rows, name)
+
+    def __len__(self):
+        return len(self._rows)
+
+    def grow(self, rows, *others):
+        self.sizes.append(len(rows))
+        self._rows.grow(rows, *others)
+
+
+@pytest.mark.parametrize(("distance", "is_easy"), [(3.0, True), (0.2, False)])
+def test_blocks_grow_if_there_are_many_support_vectors(distance, is_easy) -> None:
+    rng = np.random.default_rng(0)
+    signs = np.repeat([-1.0, 1.0], 1500)
+    X = rng.normal(size=(3000, 2)) + distance * signs[:, None]
+    kernel = RBF(gamma=0.02)
+    problem = problems.c_svc(signs, np.full(3000, 1.0))
+    gram = gram_of(kernel, kernel.points(X), cache_bytes=10**8)
+    recorded = RecordedRows(gram.fast)
+    process = SmoProcess(problem, dataclasses.replace(gram, fast=recorded), SmoRule())
+    while not process.finished:
+        process.advance(1.0)
+    assert process.result().converged
+    assert max(recorded.sizes) == (256 if is_easy else 2048)
+    assert recorded.sizes[0] == 256

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from margrove.ensemble.gradient.hist.tables import COLUMNS_OF_A_BLOCK
+from margrove.ensemble.gradient.hist.binning.tables import COLUMNS_OF_A_BLOCK
 
 BEST_FIRST, LEVEL_BY_LEVEL = "best first", "level by level"
 _SMOOTH = 10.0  # hessian by which the mean gradients of categories are drawn to 0

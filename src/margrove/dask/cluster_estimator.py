@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.utils.metaestimators import available_if
 
 from margrove.dask.cluster import client_of, explained_errors
-from margrove.dask.partitions import is_collection
+from margrove.dask.partitions import collection_of, is_collection, is_delayed_list
 
 __all__ = ["ClusterEstimator"]
 
@@ -50,7 +50,7 @@ class ClusterEstimator:
             It does not depend on Dask, and shares the arrays of this one.
         """
         local = self.local_class()(**self.get_params(deep=False))  # type: ignore[attr-defined]
-        vars(local).update(vars(self))
+        local.__setstate__(self.__getstate__())
         return local
 
     def fit(
@@ -61,7 +61,8 @@ class ClusterEstimator:
         Parameters
         ----------
         X : dask array or dataframe (n_samples, n_features), or whatever the local class takes
-        y : dask array or series, or array-like (n_samples,)
+            Or a list of delayed arrays or dataframes, the parts of the table.
+        y : dask array or series, list of delayed arrays or series, or array-like (n_samples,)
         sample_weight : likewise, optional
         client : distributed.Client, optional
             By default the current one.
@@ -72,13 +73,16 @@ class ClusterEstimator:
         -------
         self
         """
-        if any(is_collection(value) for value in (X, y, sample_weight, *others.values())):
+        given = (X, y, sample_weight, *others.values())
+        if any(is_collection(value) or is_delayed_list(value) for value in given):
             client = client_of(client)
             with client.as_current(), explained_errors(client):
+                X, y, sample_weight, *rest = (collection_of(value, client) for value in given)
+                others = dict(zip(others, rest, strict=True))
                 self._fit_on_cluster(X, y, sample_weight, client, **others)
             return self
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        super().fit(X, y, **given, **others)  # type: ignore[misc]
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        super().fit(X, y, **weights, **others)  # type: ignore[misc]
         return self
 
     def _fit_on_cluster(

@@ -6,22 +6,19 @@ local one. It does not depend on the worker: if the worker is lost, another one 
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import distributed
 import numpy as np
 import scipy.sparse as sp
 
 from margrove._data import seed_of
 from margrove._runtime import readable_bytes, watch
 from margrove.dask.cluster import (
-    WorkerLost,
-    available_workers,
     gathered,
     is_wanted,
+    known_workers,
     threads_of_worker,
     warm_kernels,
     with_retries,
@@ -39,7 +36,6 @@ from margrove.exceptions import ClusterError
 
 __all__ = ["SingleWorkerEstimator", "join_rows"]
 
-_CHECK_SECONDS = 2.0
 _COPIES = 3.0  # of the rows in memory: as they arrive, joined, and as tables of the learner
 
 
@@ -53,37 +49,24 @@ class SingleWorkerEstimator(ClusterEstimator):
     ) -> None:
         self._check_parameters()  # type: ignore[attr-defined]
         partitions = partitions_of(X, y, sample_weight, client, self, keep_frames=True)
-        self._fit_partitions(partitions, client, **others)
-
-    def _fit_partitions(self, partitions: Partitions, client: Any, **others: Any) -> None:
-        """Fit to all partitions on one worker."""
         validation, rest = _validation_partitions(others, client, self)
         with_retries(lambda workers: warm_kernels(client, workers, self._kernels), client)
-        given = {
-            "X": partitions.X,
-            "y": partitions.y,
-            "sample_weight": partitions.weight,
-            **validation,
-        }
+        given = {"X": partitions.X, "y": partitions.y, "sample_weight": partitions.weight}
         local, needed = self._as_sent(), _needed_bytes(client, partitions)
-        model, registrations = pickled(local), registrations_of(local)
+        sent = pickled(local), registrations_of(local), given | validation, rest
 
         def attempt(workers: list[str]) -> _Found:
             able = _workers_with_memory(client, workers, partitions.n_rows, needed)
             task = client.submit(
-                _fit_all_rows,
-                model,
-                registrations,
-                given,
-                rest,
-                workers=able,
-                allow_other_workers=False,
-                pure=False,
+                _fit_all_rows, *sent, workers=able, allow_other_workers=False, pure=False
             )
             try:
-                return _result(client, task, able)
+                (found,) = gathered(client, [task], workers=able)
             finally:
-                task.cancel()
+                if client.status == "running":
+                    task.cancel()
+            result: _Found = found
+            return result
 
         found = with_retries(attempt, client)
         for message, category in found.warnings:
@@ -126,7 +109,7 @@ def _needed_bytes(client: Any, partitions: Partitions) -> float:
 
 def _workers_with_memory(client: Any, workers: list[str], n_rows: int, needed: float) -> list[str]:
     """Workers with memory for all rows; an error if there are none."""
-    known = client.scheduler_info(n_workers=-1)["workers"]
+    known = known_workers(client)
     limits = {
         address: float(known.get(address, {}).get("memory_limit") or 0) for address in workers
     }
@@ -140,18 +123,6 @@ def _workers_with_memory(client: Any, workers: list[str], n_rows: int, needed: f
             "need all rows on one worker."
         )
     return able
-
-
-def _result(client: Any, task: Any, workers: list[str]) -> _Found:
-    """Wait for the task while one of its workers is alive."""
-    while not task.done():
-        with contextlib.suppress(TimeoutError):
-            distributed.wait([task], timeout=_CHECK_SECONDS)
-        if not task.done() and not set(workers) & set(available_workers(client)):
-            raise WorkerLost(f"The workers {', '.join(workers)} are lost.", workers[0])
-    (found,) = gathered(client, [task])
-    result: _Found = found
-    return result
 
 
 def _n_bytes(partition: Any) -> int:
@@ -191,7 +162,7 @@ def _fit_all_rows(
     with warnings.catch_warnings(record=True) as caught, watch(cancel=_TaskCancelled()):
         warnings.simplefilter("always")
         model.fit(X, y, **everything, **rest)
-    attributes = {name: vars(model)[name] for name in model._committed}
+    attributes = {name: getattr(model, name) for name in model._committed}
     return _Found(attributes, [(str(warning.message), warning.category) for warning in caught])
 
 

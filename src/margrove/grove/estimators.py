@@ -266,10 +266,10 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
             return mixed
         leaves = self._leaves(X)
         if self.n_outputs_ == 1:
-            winners = np.argmax(self.arrays_.value, axis=1)  # of each node
-            found: np.ndarray = self.classes_[winners[leaves]]
+            labels_of_nodes = self.classes_[np.argmax(self.arrays_.value, axis=1)]
+            found: np.ndarray = np.take(labels_of_nodes, leaves)
             return found
-        shares = by_output(self.arrays_.value[leaves], self.n_classes_)
+        shares = by_output(np.take(self.arrays_.value, leaves, axis=0), self.n_classes_)
         return np.stack(
             [labels[np.argmax(s, axis=1)] for labels, s in zip(self.classes_, shares, strict=True)],
             axis=1,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import like_fitted, sound_structure
-from margrove._runtime import resolve_n_jobs, row_products
+from margrove._data import like_fitted, require_finite, sound_structure
+from margrove._runtime import largest_columns, resolve_n_jobs, row_products
 from margrove.exceptions import NumericalOverflowError
 
 __all__ = [
     "SparseCoefficients",
+    "decided_classes",
     "dense_coefficients",
     "finite_decisions",
     "linear_decisions",
@@ -72,7 +74,7 @@ class SparseCoefficients:
 def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
     """X @ coef_.T + intercept_ for the X of `predict`; see `finite_decisions`."""
     check_is_fitted(estimator)
-    X = like_fitted(X, estimator)
+    X = like_fitted(X, estimator, allow_nan=True)
     coef = dense_coefficients(estimator)
     n_problems = n_problems_of(estimator.classes_) if hasattr(estimator, "classes_") else 1
     require_shape(estimator, "intercept_", (n_problems,))
@@ -80,7 +82,19 @@ def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
     require_shape(estimator, "coef_", shape)
     n_threads = resolve_n_jobs(estimator.n_jobs) if X.size > _FEW_CELLS else 1
     weights = coef.reshape(n_problems, -1).T
-    return finite_decisions(row_products(X, weights, estimator.intercept_, n_threads=n_threads))
+    values = row_products(X, weights, estimator.intercept_, n_threads=n_threads)
+
+    def require_finite_cells() -> None:
+        require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+
+    # A cell that is not finite makes the values of its row not finite.
+    return finite_decisions(values, require_finite_cells)
+
+
+def decided_classes(estimator: Any, values: np.ndarray) -> np.ndarray:
+    """The class of each row by its decision values (n,) or (n, K)."""
+    codes = (values > 0).astype(np.int64) if values.ndim == 1 else largest_columns(values)
+    return np.asarray(estimator.classes_.take(codes))
 
 
 def n_problems_of(classes: np.ndarray) -> int:
@@ -88,9 +102,16 @@ def n_problems_of(classes: np.ndarray) -> int:
     return 1 if len(classes) == 2 else len(classes)
 
 
-def finite_decisions(values: np.ndarray) -> np.ndarray:
-    """Decision values (n, K), or (n,) for one problem; raises NumericalOverflowError."""
+def finite_decisions(
+    values: np.ndarray, require_finite_cells: Callable[[], None] | None = None
+) -> np.ndarray:
+    """Decision values (n, K), or (n,) for one problem; raises NumericalOverflowError.
+
+    `require_finite_cells` raises an error if X is the reason; without it X was checked before.
+    """
     if not np.isfinite(values).all():
+        if require_finite_cells is not None:
+            require_finite_cells()
         row = int(np.argmax(~np.isfinite(values).all(axis=1)))
         raise NumericalOverflowError(
             f"The decision value of row {row} of X is beyond floating point. Scale X as the "

@@ -13,7 +13,7 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 from sklearn.base import clone
-from tests.dask.killing import kill, kill_later
+from tests.dask.killing import kill, require_same_after_kills
 
 import margrove
 from margrove.dask import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -107,7 +107,7 @@ def test_rounds_can_be_watched_and_ended(cluster4, data):
     with margrove.watch(on_progress=listen):
         model.fit(*in_chunks(50_000, X, y))
     assert (len(model), model.history_.outcome) == (2, "callback")
-    assert len(seen) > 10  # also while a round is on its way
+    assert set(seen) >= {0, 1, 2}
 
 
 def test_what_was_learnt_before_an_interrupt_is_kept(cluster4, data, tmp_path):
@@ -171,15 +171,9 @@ def test_a_worker_that_is_killed(new_cluster, data, wanted, tmp_path):
 
 @pytest.mark.nightly
 def test_workers_that_are_killed_at_any_moment(new_cluster, data, wanted, tmp_path):
-    rng = np.random.default_rng(6)
-    client = new_cluster(3)
-    for _ in range(50):
-        pids = list(client.run(os.getpid, on_error="ignore").values())
-        if len(pids) < 2:  # nobody starts all of those again that were killed
-            client = new_cluster(3)
-            pids = list(client.run(os.getpid, on_error="ignore").values())
-        killing = kill_later(pids[0], rng.uniform(0.0, 1.5))
-        model = HistGradientBoostingRegressor(**BRIEF)
-        model.fit(*in_chunks(30_000, *data), client=client)
-        killing.join()
-        assert saved(model, tmp_path) == wanted
+    chunks = in_chunks(30_000, *data)
+
+    def fitted(client):
+        return saved(HistGradientBoostingRegressor(**BRIEF).fit(*chunks, client=client), tmp_path)
+
+    require_same_after_kills(new_cluster, fitted, wanted, 50)

@@ -1,38 +1,58 @@
-"""Boosting by workers that hold shards of the rows: the model of all rows, bit for bit.
+"""Boosting by workers that have some of the rows each: the model of all rows, bit for bit.
 
-Workers are in this process here, so that many settings can be tried; `test_boosting` has clusters.
+The workers are in this process, so that many settings can be tried; see also `test_estimators`.
 """
 
 from __future__ import annotations
 
+import warnings
+
+import hypothesis
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import HealthCheck
+from hypothesis import strategies as st
 from sklearn.metrics import make_scorer, r2_score
 
 pytest.importorskip("distributed")
 
-from tests.dask.boosting.in_one_process import BoostingTableInProcess
+import dask
+import dask.array as da
+import distributed
 
 import margrove
 from margrove.dask import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from margrove.dask.boosting import cluster_table
-from margrove.dask.boosting.bins import bundles_of, find_conflicts
-from margrove.ensemble.gradient.hist import bin_refinement as gradient_cells
-from margrove.ensemble.gradient.hist.columns import code_column
-from margrove.ensemble.gradient.hist.tables import find_bundles
-from margrove.grove.table.encoding import read_table
+from margrove.dask.boosting import rounds
+from margrove.dask.cluster import WorkerLost
 
-N = 70_000  # three tiles of losses
-NO_VALIDATION = [None, None, None]
+pytestmark = pytest.mark.filterwarnings("ignore:Sending large graph")
+
+N = 70_000  # several tiles of losses
 LOCAL = {
     HistGradientBoostingClassifier: margrove.HistGradientBoostingClassifier,
     HistGradientBoostingRegressor: margrove.HistGradientBoostingRegressor,
 }
 CLASSES, NUMBERS = HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Four workers in this process."""
+    cluster = distributed.LocalCluster(
+        n_workers=4, threads_per_worker=1, processes=False, dashboard_address=":0"
+    )
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def client(workers):
+    with workers.as_current():
+        yield workers
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +83,24 @@ def saved(model, folder):
     return (folder / "model").read_bytes()
 
 
-def fitted_in_shards(kind, X, y, weight=None, *, n_workers=3, n_threads=1, breaks=(), **settings):
-    """A model, and the groups that it took."""
-    n = X.shape[0]
-    cluster_table = BoostingTableInProcess(X, [n // 3, 0, n - n // 3], n_workers, n_threads)
-    cluster_table.breaks_at = list(breaks)
-    model = kind(**settings)
-    model._fit_with(cluster_table, X, y, weight, None, {}, NO_VALIDATION)
-    return model.to_local(), cluster_table.groups
+def in_parts(values):
+    """Two parts of unequal length, and an empty one between them."""
+    if values is None:
+        return None
+    third = values.shape[0] // 3
+    parts = [values[:third], values[:0], values[third:]]
+    return [dask.delayed(part) for part in parts]
+
+
+def fitted(model, X, y, weight=None, *, n_workers=3):
+    """The model, fitted by so many workers."""
+    with dask.config.set({"margrove.workers": n_workers}):
+        return model.fit(in_parts(X), in_parts(y), in_parts(weight))
 
 
 def require_same(folder, kind, X, y, weight=None, *, n_workers=3, **settings):
     settings = {"max_iter": 3, "early_stopping": False, "random_state": 1} | settings
-    model, _ = fitted_in_shards(kind, X, y, weight, n_workers=n_workers, **settings)
+    model = fitted(kind(**settings), X, y, weight, n_workers=n_workers)
     wanted = LOCAL[kind](**settings).fit(X, y, weight)
     assert saved(model, folder) == saved(wanted, folder)
     return model
@@ -130,7 +155,7 @@ def _score_of_rows(model, X, y):
 def test_scoring_functions(data, scoring):
     X, y = data
     settings = {"max_iter": 3, "early_stopping": True, "random_state": 1, "scoring": scoring}
-    model, _ = fitted_in_shards(NUMBERS, X, y, **settings)
+    model = fitted(NUMBERS(**settings), X, y)
     wanted = LOCAL[NUMBERS](**settings).fit(X, y)
     assert np.array_equal(model.validation_score_, wanted.validation_score_)
 
@@ -138,7 +163,7 @@ def test_scoring_functions(data, scoring):
 def test_scoring_functions_cannot_have_all_rows(data):
     settings = {"early_stopping": True, "validation_fraction": None, "scoring": _score_of_rows}
     with pytest.raises(ValueError, match="which are on the workers"):
-        fitted_in_shards(NUMBERS, *data, **settings)
+        fitted(NUMBERS(**settings), *data)
 
 
 LOSSES = ("absolute_error", "huber", "poisson", "gamma", "tweedie")
@@ -189,7 +214,7 @@ def test_a_loss_of_the_users(data):
         _own_value, _own_gradient, _own_hessian, leaf_value=_own_leaf
     )
     settings = {"max_iter": 3, "early_stopping": False, "random_state": 1, "loss": loss}
-    model, _ = fitted_in_shards(NUMBERS, X, y, **settings)
+    model = fitted(NUMBERS(**settings), X, y)
     wanted = LOCAL[NUMBERS](**settings).fit(X, y)
     assert np.array_equal(model.predict(X[:1000]), wanted.predict(X[:1000]))
 
@@ -220,18 +245,8 @@ def test_categories(data, tmp_path, weighted, settings):
     weight = rng.integers(0, 3, N).astype(float) * (X[:, 2] != 17) if weighted else None
     settings = {"max_iter": 3, "random_state": 1, "categorical_features": [2, 3]} | settings
     wanted = LOCAL[NUMBERS](**settings).fit(X, y, weight)
-    table = read_table(X, wanted, [2, 3])
-    model = NUMBERS(**settings)
-    cluster_table = BoostingTableInProcess(table.X, [N // 2, N - N // 2], 2)
-    model._fit_with(cluster_table, X, y, weight, None, table.categories, NO_VALIDATION)
+    model = fitted(NUMBERS(**settings), X, y, weight)
     assert saved(model, tmp_path) == saved(wanted, tmp_path)
-
-
-@pytest.mark.parametrize("weighted", [None, "whole", "real"])
-def test_bins_by_refinement(data, weights, tmp_path, monkeypatch, weighted):
-    monkeypatch.setattr(cluster_table, "_MANY_ROWS", 0)
-    monkeypatch.setattr(gradient_cells, "N_SPLITTERS", 300)
-    require_same(tmp_path, NUMBERS, *data, weights[weighted], max_bins=30)
 
 
 def test_few_rows(data, tmp_path):
@@ -282,14 +297,6 @@ def test_sparse_matrices(tmp_path):
     require_same(tmp_path, NUMBERS, X, y, early_stopping=True, subsample=0.5)
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_threads_of_a_worker(data, tmp_path, n_workers):
-    X, y = data
-    settings = {"max_iter": 3, "early_stopping": True, "random_state": 1}
-    model, _ = fitted_in_shards(NUMBERS, X, y, n_workers=n_workers, n_threads=3, **settings)
-    assert saved(model, tmp_path) == saved(LOCAL[NUMBERS](**settings).fit(X, y), tmp_path)
-
-
 def test_warm_start(data, tmp_path):
     X, y = data
     models = (
@@ -298,21 +305,20 @@ def test_warm_start(data, tmp_path):
     )
     for max_iter in (2, 5):
         models[0].set_params(max_iter=max_iter)
-        cluster_table = BoostingTableInProcess(X, [N], 2)
-        models[0]._fit_with(cluster_table, X, y, None, None, {}, NO_VALIDATION)
+        fitted(models[0], X, y)
         models[1].set_params(max_iter=max_iter).fit(X, y)
     assert saved(models[0], tmp_path) == saved(models[1], tmp_path)
 
 
 def test_rows_of_the_users_to_see_when_to_stop(data, tmp_path):
     X, y = data
-    apart = [X[60_000:], y[60_000:], None]
-    model = NUMBERS(max_iter=3, random_state=1)
-    cluster_table = BoostingTableInProcess(X[:60_000], [60_000], 2)
-    model._fit_with(cluster_table, X, y[:60_000], None, None, {}, apart)
-    wanted = LOCAL[NUMBERS](max_iter=3, random_state=1)
-    wanted.fit(X[:60_000], y[:60_000], X_val=apart[0], y_val=apart[1])
-    assert saved(model, tmp_path) == saved(wanted, tmp_path)
+    rows, others = (X[:60_000], y[:60_000]), {"X_val": X[60_000:], "y_val": y[60_000:]}
+    wanted = LOCAL[NUMBERS](max_iter=3, random_state=1).fit(*rows, **others)
+    parts = [da.from_array(values, chunks=(20_000, *values.shape[1:])) for values in rows]
+    far = {name: da.from_array(values) for name, values in others.items()}
+    for validation in (others, far):
+        model = NUMBERS(max_iter=3, random_state=1).fit(*parts, **validation)
+        assert saved(model, tmp_path) == saved(wanted, tmp_path)
 
 
 def test_checkpoints(data, tmp_path):
@@ -323,56 +329,99 @@ def test_checkpoints(data, tmp_path):
         return progress.done >= 2
 
     with margrove.checkpoint(tmp_path / "file"), margrove.watch(on_progress=stop):
-        begun, _ = fitted_in_shards(NUMBERS, X, y, **settings)
+        begun = fitted(NUMBERS(**settings), X, y)
     with margrove.checkpoint(tmp_path / "file", resume=True):
-        model, groups = fitted_in_shards(NUMBERS, X, y, n_workers=2, **settings)
-    assert (len(begun), len(groups)) == (2, 2)
+        model = fitted(NUMBERS(**settings), X, y, n_workers=2)
+    assert len(begun) == 2
     assert saved(model, tmp_path) == saved(LOCAL[NUMBERS](**settings).fit(X, y), tmp_path)
     changed = pytest.raises(margrove.exceptions.CheckpointError, match="X has changed")
     with margrove.checkpoint(tmp_path / "file", resume=True), changed:
-        fitted_in_shards(NUMBERS, X + 1.0, y, **settings)
+        fitted(NUMBERS(**settings), X + 1.0, y)
 
 
-BREAKS = {
-    "while a tree is grown": [("expand", 20), ("start_roots", 5), ("expand", 9)],
-    "while it is added": [("add", 8), ("add", 8)],
-    "at the start": [("begin", 0)],
-    "at the end": [("raw", 30)],
-}
+class Losses:
+    """Reports of the rounds, with losses of workers after some of them."""
+
+    def __init__(self, monkeypatch, losses):
+        usual, self.n_reports, self.left = rounds.Members.reports, 0, list(losses)
+
+        def reports(members, seconds):
+            if self.left and self.n_reports >= self.left[0]:
+                self.left.pop(0)
+                raise WorkerLost("A worker is lost.", "tcp://nobody:1")
+            found = usual(members, seconds)
+            if self.left:  # several may come at once; those after the loss are lost, too
+                found = found[: self.left[0] - self.n_reports]
+            self.n_reports += len(found)
+            return found
+
+        monkeypatch.setattr(rounds.Members, "reports", reports)
 
 
-@pytest.mark.parametrize("when", BREAKS)
+@pytest.mark.parametrize("losses", [[0, 0], [1], [2, 3], [4]])
 @pytest.mark.parametrize(
-    "settings", [{"early_stopping": True}, {"subsample": 0.5}, {"loss": "huber"}], ids=str
+    "settings",
+    [{"early_stopping": True}, {"subsample": 0.5}, {"loss": "huber"}, {"scale": 1e-120}],
+    ids=str,
 )
-def test_a_group_that_is_lost(data, tmp_path, when, settings):
+def test_workers_that_are_lost(data, tmp_path, monkeypatch, losses, settings):
     X, y = data
-    settings = {"max_iter": 3, "random_state": 1, "early_stopping": False} | settings
-    model, groups = fitted_in_shards(NUMBERS, X, y, breaks=BREAKS[when], **settings)
-    assert len(groups) > 1
+    settings = {"max_iter": 5, "random_state": 1, "early_stopping": False} | settings
+    y = y * settings.pop("scale", 1.0)
+    breaks = Losses(monkeypatch, losses)
+    model = fitted(NUMBERS(**settings), X, y)
+    assert not breaks.left
     assert saved(model, tmp_path) == saved(LOCAL[NUMBERS](**settings).fit(X, y), tmp_path)
 
 
-def test_groups_that_are_always_lost(data):
-    X, y = data
+def test_workers_that_are_always_lost(data, monkeypatch):
+    Losses(monkeypatch, [0] * 100)
     with pytest.raises(
         margrove.exceptions.ClusterError, match="lost workers 10 times in one round"
     ):
-        fitted_in_shards(NUMBERS, X, y, breaks=[("expand", 0)] * 100, max_iter=3)
+        fitted(NUMBERS(max_iter=3), *data)
 
 
-def test_bundles_are_those_of_one_table():
-    rng = np.random.default_rng(5)
-    X = np.where(rng.random((2000, 12)) < 0.04, rng.integers(1, 5, (2000, 12)), 0.0)
-    columns = [code_column(values, 0, 255, None) for values in np.ascontiguousarray(X.T)]
-    conflicts = find_conflicts(columns, len(X))
-    known = [_Known(column) for column in columns]
-    assert bundles_of(known, conflicts, len(X)) == find_bundles(columns, list(range(12)), len(X))
+@hypothesis.settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@hypothesis.given(data=st.data())
+def test_any_table_partitions_and_workers(client, tmp_path, data):
+    n, seed = data.draw(st.integers(60, 1500)), data.draw(st.integers(0, 999))
+    n_workers = data.draw(st.sampled_from([1, 2, 4]))
+    cuts = data.draw(st.lists(st.integers(0, n), min_size=0, max_size=39))
+    chunks = tuple(np.diff([0, *sorted(cuts), n]).tolist())
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5)).round(1)
+    X[:, 1] = rng.integers(0, 6, n)
+    X[:, 2] = (rng.random(n) < 0.03) * rng.integers(0, 4, n)
+    X[rng.random(X.shape) < data.draw(st.sampled_from([0.0, 0.2]))] = np.nan
+    y = np.nan_to_num(X[:, 0]) * (np.nan_to_num(X[:, 1]) > 2) + 0.1 * rng.random(n)
+    weight = data.draw(st.sampled_from([None, rng.integers(0, 3, n) + 0.0, rng.random(n)]))
+    settings = {
+        "max_iter": 3,
+        "random_state": 0,
+        "min_samples_leaf": data.draw(st.sampled_from([1, 20])),
+        "categorical_features": data.draw(st.sampled_from([None, [1]])),
+        "subsample": data.draw(st.sampled_from([1.0, 0.5])),
+        "early_stopping": data.draw(st.booleans()),
+    }
+    kind, targets = (NUMBERS, y) if data.draw(st.booleans()) else (CLASSES, (y > 0) + (y > 1.0))
+    parts = [
+        None if values is None else da.from_array(values, (chunks, *values.shape[1:]))
+        for values in (X, targets, weight)
+    ]
+    with dask.config.set({"margrove.workers": n_workers}), warnings.catch_warnings():
+        warnings.simplefilter("ignore", margrove.exceptions.DataWarning)
+        model = kind(**settings).fit(*parts)
+        wanted = LOCAL[kind](**settings).fit(X, targets, weight)
+    assert saved(model, tmp_path) == saved(wanted, tmp_path)
 
 
-class _Known:
-    """A column as `bundles_of` wants it."""
-
-    def __init__(self, column):
-        self.omitted, self.n_entries = column.omitted, len(column.codes)
-        self.size = len(column.lows) + 1
+def test_rows_that_fit_no_worker_are_an_error_in_advance(data, monkeypatch):
+    monkeypatch.setattr("margrove.dask.boosting.estimators._BYTES_A_ROW", 10**12)
+    model = NUMBERS(max_iter=3)
+    small = pytest.raises(
+        margrove.exceptions.ClusterError, match=r"70000 rows on 2 workers need .* more memory"
+    )
+    with small:
+        fitted(model, *data, n_workers=2)
+    assert not hasattr(model, "n_iter_")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.dask.killing import processes, require_same_after_kills, stopped
+from tests.dask.killing import kill, processes, require_same_after_kills, stopped
 
 import margrove
 from margrove.exceptions import ClusterError, FitCancelled, InvalidDataError
@@ -20,7 +20,7 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 
 from margrove import dask as on_cluster  # noqa: E402
-from margrove.dask.forest.cluster_table import canonical_by_hash  # noqa: E402
+from margrove.dask.forest.rows import canonical_by_hash  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
 
@@ -222,7 +222,7 @@ def test_codes_that_do_not_fit_a_worker_are_refused_in_advance(
     cluster4: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y, _ = make_table(600)
-    monkeypatch.setattr("margrove.dask.forest.cluster_table._BYTES_A_ROW", 1e12)
+    monkeypatch.setattr("margrove.dask.forest.rows._BYTES_A_ROW", 1e12)
     with pytest.raises(ClusterError, match="hold the whole table as codes: 546 rows of 6 columns"):
         on_cluster.RandomForestClassifier(2).fit(as_array(X, (300, 300)), as_array(y, (300, 300)))
 
@@ -314,14 +314,32 @@ def test_a_killed_worker_changes_nothing(new_cluster: Any, tmp_path: Path) -> No
     lose_workers(new_cluster, 2, tmp_path)
 
 
+def test_the_only_worker_is_killed(new_cluster: Any, tmp_path: Path) -> None:
+    """With the table, and what it was made from; its nanny starts another one."""
+    X, y, _ = make_table(2000)
+    settings = {"n_estimators": 400, "random_state": 0, "max_depth": 8}
+    client, killed = new_cluster(1), []
+
+    def kill_once(progress: Any) -> None:
+        if progress.done >= 20 and not killed:
+            killed.extend(processes(client))
+            kill(killed[0])
+
+    model = on_cluster.RandomForestClassifier(**settings)
+    with margrove.watch(on_progress=kill_once):
+        model.fit(as_array(X, (1000,) * 2), as_array(y, (1000,) * 2))
+    assert killed
+    local = margrove.RandomForestClassifier(**settings).fit(X, y)
+    assert saved(model.to_local(), tmp_path, "cluster") == saved(local, tmp_path, "local")
+
+
 @pytest.mark.nightly
-def test_a_worker_that_is_stopped_is_not_waited_for(
-    new_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("margrove.dask.forest.task_pool.HEARTBEAT_TIMEOUT", 8.0)
+def test_a_worker_that_is_stopped_is_not_waited_for(new_cluster: Any, tmp_path: Path) -> None:
+    """Dask removes it after some time without a heartbeat."""
     X, y, _ = make_table(4000)
     X_dask, y_dask = as_array(X, (2000,) * 2), as_array(y, (2000,) * 2)
-    client = new_cluster(2)
+    with dask.config.set({"distributed.scheduler.worker-ttl": "8s"}):
+        client = new_cluster(2)
     model = on_cluster.RandomForestClassifier(3000, random_state=0, max_depth=8)
     local = margrove.RandomForestClassifier(3000, random_state=0, max_depth=8).fit(X, y)
     pid = processes(client)[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
+from types import SimpleNamespace
 
 import dask.array as da
 import dask.dataframe as dd
@@ -11,12 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.dask.killing import kill
+from tests.interrupts import wait_until
 
 import margrove
 import margrove.dask
 from margrove.dask.cluster.waiting import gathered
 from margrove.dask.partitions import disk_storage
 from margrove.dask.partitions.table import partitions_of
+from margrove.exceptions import ClusterError
 
 
 @pytest.fixture
@@ -86,6 +90,24 @@ def test_partitions_of_large_tables_are_files_where_they_were_made(everything_on
     found = gathered(everything_on_disk, partitions.map(np.sum))
     np.testing.assert_allclose(found, [X[k : k + 10].sum() for k in range(0, 40, 10)])
     assert partitions.holders() == before
+
+
+def _shrink_disk(free):
+    if free is None:
+        disk_storage.shutil.disk_usage = disk_storage.usual_disk_usage
+        return
+    disk_storage.usual_disk_usage = shutil.disk_usage
+    disk_storage.shutil.disk_usage = lambda folder: SimpleNamespace(free=free)
+
+
+def test_a_disk_that_is_too_small_is_an_error_before_it_is_full(everything_on_disk):
+    X = da.from_array(np.ones((40, 3)), chunks=(10, 3))
+    everything_on_disk.run(_shrink_disk, 100)
+    try:
+        with pytest.raises(ClusterError, match=r"takes about 240 B in .*--local-directory"):
+            partitions_of(X, client=everything_on_disk)
+    finally:
+        everything_on_disk.run(_shrink_disk, None)
 
 
 def test_frames_become_numbers_on_disk(everything_on_disk):
@@ -158,3 +180,53 @@ def test_partitions_on_disk_are_made_again_when_all_workers_are_lost(new_cluster
 
 def _set_share(share):
     disk_storage._SHARE = share
+
+
+def _spill(dask_worker=None):
+    """Put everything out of memory that Dask can put out."""
+    while dask_worker.data.fast:
+        dask_worker.data.evict()
+    return len(dask_worker.data.slow)
+
+
+def _files(dask_worker=None):
+    return [
+        name for name in os.listdir(dask_worker.local_directory) if name.startswith("margrove-")
+    ]
+
+
+@pytest.mark.nightly
+def test_dask_does_not_read_what_it_puts_out_of_memory(new_cluster, monkeypatch):
+    client = new_cluster(2, memory_limit="4 GB")
+    client.run(_set_share, 0.0)
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    partitions = partitions_of(da.from_array(X, chunks=(10, 3)), client=client)
+    assert sum(client.run(_spill).values()) >= 4
+    assert sum(map(len, client.run(_files).values())) == 4  # no copies
+    np.testing.assert_array_equal(np.concatenate([p.rows() for p in _fetched(partitions)]), X)
+    del partitions
+    wait_until(lambda: not any(client.run(lambda dask_worker: len(dask_worker.data)).values()))
+    client.run(_remember_no_longer_than, 0.0)
+    other = partitions_of(da.from_array(X[:20], chunks=(10, 3)), client=client)
+    assert sum(map(len, client.run(_files).values())) == 2
+    assert other.on_disk
+
+
+def _fetched(partitions):
+    return gathered(partitions.client, partitions.X)
+
+
+def _remember_no_longer_than(seconds):
+    disk_storage._SECONDS_TO_SPILL = seconds
+
+
+def test_a_message_contains_the_rows(folder):
+    from distributed.protocol import deserialize, serialize
+
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", None]})
+    for rows in (np.arange(6.0).reshape(2, 3), frame):
+        sent = serialize(disk_storage.PartitionOnDisk(rows), context={"recipient": "another"})
+        found = deserialize(*sent).rows()
+        (pd.testing.assert_frame_equal if rows is frame else np.testing.assert_array_equal)(
+            found, rows
+        )

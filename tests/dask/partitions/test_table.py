@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -219,8 +221,8 @@ def test_what_is_no_table_is_refused(cluster4):
     assert not is_collection(np.ones(3))
 
 
-def test_a_scheduler_that_does_nothing_for_clients(cluster4, monkeypatch):
-    """Then no task is bound to workers, as the binding could not be cleared."""
+def test_no_function_runs_on_the_scheduler(cluster4, monkeypatch):
+    """A scheduler may refuse functions of clients."""
 
     def refuse(*given, **options):
         raise ValueError("not allowed")
@@ -229,4 +231,11 @@ def test_a_scheduler_that_does_nothing_for_clients(cluster4, monkeypatch):
     X = np.arange(40.0).reshape(20, 2)
     partitions = partitions_of(da.from_array(X, chunks=(5, 2)), client=cluster4)
     np.testing.assert_array_equal(np.concatenate(gathered(cluster4, partitions.X)), X)
-    assert list(partitions.worker_restrictions()) == [()] * 4
+
+
+def test_neighbours_are_on_one_worker(cluster4):
+    X = da.from_array(np.arange(240.0).reshape(120, 2), chunks=(5, 2))
+    holders = partitions_of(X, client=cluster4).holders()
+    workers = [first for (first, *_) in holders]
+    assert len(set(workers)) == 4
+    assert sum(a != b for a, b in itertools.pairwise(workers)) == 3

@@ -1,1 +1,0 @@
-from .warmup import grow_a_tree as grow_a_tree

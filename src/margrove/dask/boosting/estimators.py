@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import is_checkpointed
-from margrove.dask.boosting.bins import bins_of
-from margrove.dask.boosting.cluster_table import BoostingTable
-from margrove.dask.boosting.leader import BoostingLeader
-from margrove.dask.boosting.remote_rows import DrawsByHash, RemoteRows
-from margrove.dask.boosting.rounds import ClusterRounds, RemoteMonitor
-from margrove.dask.boosting.worker_program import BoostingSetup
-from margrove.dask.cluster import warm_kernels, with_retries
+from margrove._runtime import ALONE, Collective, is_checkpointed, readable_bytes
+from margrove.dask.boosting.program import Task
+from margrove.dask.boosting.remote_rows import RemoteRows, with_places
+from margrove.dask.boosting.rounds import ClusterRounds
+from margrove.dask.cluster import known_workers, warm_kernels, with_retries, workers_of
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.partitions import encoded, partitions_of
+from margrove.dask.partitions import Partitions, encoded, partitions_of
+from margrove.dask.registrations import pickled, registrations_of
 from margrove.ensemble.gradient import (
     GradientData,
     HeldOut,
@@ -25,19 +23,19 @@ from margrove.ensemble.gradient import (
     RowDraws,
     SoFar,
     kind_of,
+    uses_rows,
 )
-from margrove.ensemble.gradient import (
-    hist_estimators as local,
-)
-from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient import hist_estimators as local
+from margrove.exceptions import ClusterError
 from margrove.grove.serve import TreeForm
 from margrove.grove.table import TreeTable
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
 _VALIDATION = ("X_val", "y_val", "sample_weight_val")
-_KERNELS = "gradient boosting in shards"
-_NO_ROWS = np.empty(0, np.int64)
+_KERNELS = "gradient boosting on several machines"
+_BYTES_A_ROW, _BYTES_A_SCORE = 25, 10  # at least, on its worker: target, places, scores, gradients
+_BYTES_OF_A_WORKER = 250e6  # Python, Dask and the compiled code
 
 
 class _ClusterBoosting(ClusterEstimator, HistBoosting):
@@ -46,59 +44,26 @@ class _ClusterBoosting(ClusterEstimator, HistBoosting):
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
     ) -> None:
-        validation = [others.pop(name, None) for name in _VALIDATION]
+        validation = {name: _on_this_machine(others.pop(name, None)) for name in _VALIDATION}
         if others:
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(others))!r}")
         self._check_parameters()
-        self._check_validation(*validation)
-        validation = [_on_this_machine(values) for values in validation]
+        self._check_validation(*validation.values())
         with_retries(lambda workers: warm_kernels(client, workers, _KERNELS), client)
         partitions = partitions_of(X, y, sample_weight, client, self, keep_frames="labels")
         table = encoded(partitions, self, self.categorical_features)
-        self._fit_with(
-            BoostingTable(table.partitions),
-            X,
-            None if partitions.y is None else partitions.gather_y(),
-            partitions.gather_weight(),
-            partitions.feature_names,
-            table.categories,
-            validation,
-        )
+        rows = RemoteRows(table.partitions, np.arange(partitions.n_rows))
+        targets = None if y is None else partitions.gather_y()
+        weight = partitions.gather_weight()
+        given = self._data(TreeTable(rows, partitions.feature_names, {}), targets, weight)
+        given = _with_categories(given, table.categories)
+        compared = rows.hashes() if is_checkpointed() else X  # checkpoints compare the content of X
+        self._boost(given, compared, targets, {"sample_weight": weight, **validation})
 
-    def _fit_with(
-        self,
-        cluster_table: Any,
-        X: Any,
-        y: np.ndarray | None,
-        weight: np.ndarray | None,
-        names: np.ndarray | None,
-        categories: dict[int, np.ndarray],
-        validation: list[Any],
-    ) -> None:
-        """Fit to the rows of a `BoostingTable`."""
-        n, d = cluster_table.shape
-        rows = RemoteRows(np.arange(n), d)
-        given = self._data(TreeTable(rows, names, {}), y, weight)
-        categories, renumbered = _categories_of(cluster_table, given, categories, n)
-        given = replace(given, table=TreeTable(given.X, names, categories))
-        others = dict(
-            zip(_VALIDATION, validation, strict=True),
-            sample_weight=weight,
-        )
-        self.__dict__["_cluster_table"] = cluster_table, renumbered
-        try:
-            if is_checkpointed():  # checkpoints compare the content of X, here its hashes
-                X = cluster_table.hashes(rows.rows, {})
-            self._boost(given, X, y, others)
-        finally:
-            self.__dict__.pop("_cluster_table", None)
-            cluster_table.close()
-
-    def _row_draws(self, given: GradientData, seed: int) -> RowDraws:
-        known = vars(self).get("_cluster_table")
-        if known is None:
-            return super()._row_draws(given, seed)
-        return DrawsByHash(given, known[0].hashes(given.X.rows, known[1]), seed)
+    def _row_draws(self, data: GradientData, seed: int, collective: Collective = ALONE) -> RowDraws:
+        if isinstance(data.X, RemoteRows):
+            data = with_places(data)
+        return super()._row_draws(data, seed, collective)
 
     def _process(
         self,
@@ -107,97 +72,108 @@ class _ClusterBoosting(ClusterEstimator, HistBoosting):
         so_far: SoFar,
         seed: int,
         stops_early: bool,
+        collective: Collective = ALONE,
     ) -> Any:
-        known = vars(self).get("_cluster_table")
-        if known is None:
-            return super()._process(given, held_out, so_far, seed, stops_early)
-        cluster_table, renumbered = known
+        if not isinstance(given.X, RemoteRows):
+            return super()._process(given, held_out, so_far, seed, stops_early, collective)
         loss, kind = self._loss_for(given), kind_of(given.table.n_categories)
-        settings = self._settings(given, loss, seed)
-        rows, n_categories = given.training_rows, given.table.n_categories
-        columns = cluster_table.columns(
-            given.X.rows, rows.total_weight, renumbered, n_categories, self.max_bins
-        )
-        held_out_X = held_out.X if held_out is not None else None
-        held_out_rows = held_out_X.rows if isinstance(held_out_X, RemoteRows) else _NO_ROWS
-        cluster_table.code(given.X.rows, held_out_rows, columns, renumbered, so_far, kind)
-        setup = BoostingSetup(columns, n_categories > 0, kind, so_far)
-        leader = BoostingLeader(cluster_table.open_group, given, held_out_rows, setup)
-        monitor = None
-        if stops_early:
-            monitor = self._monitor_of(leader, given, held_out, so_far, loss, kind)
+        self._settings(given, loss, seed)  # their errors are raised here
+        self._require_known_rows(held_out, stops_early=stops_early)
+        _require_memory(given.X.partitions, loss.n_scores)
+        if self.subsample < 1.0:
+            given = with_places(given)
         return ClusterRounds(
-            leader,
-            bins_of(columns),
-            rows,
+            self._task(given, so_far, seed, stops_early=stops_early),
+            given,
+            held_out,
             loss,
-            settings,
+            self._monitor_of_reports(so_far, loss.n_scores, kind) if stops_early else None,
             self.max_iter - len(so_far.rounds),
-            first_round=len(so_far.rounds),
-            draw=self._draws(given, seed),
-            monitor=monitor,
-            losses=so_far.losses,
-            form=TreeForm(kind, given.X.shape[1]),
+            TreeForm(kind, given.X.shape[1]),
         )
 
-    def _monitor_of(
-        self,
-        leader: BoostingLeader,
-        given: GradientData,
-        held_out: HeldOut | None,
-        so_far: SoFar,
-        loss: GradientLoss,
-        kind: Any,
-    ) -> Monitor:
-        if held_out is not None and not isinstance(held_out.X, RemoteRows):
-            return self._monitor(given, held_out, so_far, loss, kind)
-        score = None
-        if self.scoring != "loss":
-            y, weight = given.y, given.training_rows.total_weight
-            if held_out is not None:
-                y, weight = held_out.y, held_out.weight
-            X = self._rows_to_score(leader, held_out, len(y))
-            score = self._scorer(given, HeldOut(X, y, weight), loss)
-        return RemoteMonitor(
+    def _task(self, given: GradientData, so_far: SoFar, seed: int, *, stops_early: bool) -> Task:
+        unused = {"random_state": 0, "verbose": 0, "warm_start": False}
+        model = self.local_class()(**(self.get_params(deep=False) | unused))
+        return Task(
+            given.X.shape[1],
+            pickled(model),
+            registrations_of(model),
+            so_far,
+            seed,
+            stops_early,
+            given.table.feature_names,
+            given.table.categories,
+            given.X.new_numbers,
+            given.classes,
+            given.scale,
+        )
+
+    def _monitor_of_reports(self, so_far: SoFar, n_scores: int, kind: Any) -> Monitor:
+        """The rule when to stop, for scores that the workers report."""
+        return Monitor(
             kind,
-            held_out,
-            np.empty((loss.n_scores, 0)),
-            score=score,
+            None,
+            np.empty((n_scores, 0)),
+            score=None if self.scoring == "loss" else _of_workers,
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             scores=so_far.scores,
         )
 
-    def _rows_to_score(
-        self, leader: BoostingLeader, held_out: HeldOut | None, n: int
-    ) -> np.ndarray:
-        """The X for `scoring`; most scorers use only predictions, and get no rows."""
-        is_user_function = callable(self.scoring) and not hasattr(self.scoring, "_score_func")
-        if not is_user_function:
-            return np.empty((n, 0))
-        if held_out is None:
+    def _require_known_rows(self, held_out: HeldOut | None, *, stops_early: bool) -> None:
+        """Refuse a scoring function that may use X, if it is to score all training rows."""
+        if stops_early and held_out is None and uses_rows(self.scoring):
             raise ValueError(
                 "scoring is a function of X, y and the model, and the rows of X, which are on the "
                 "workers, are not gathered with validation_fraction=None. Use a scorer of "
                 "sklearn.metrics.make_scorer, or a fraction for validation_fraction."
             )
-        return np.asarray(leader.held_out_rows())
+
+    def _run(self, process: Any, *arguments: Any, **settings: Any) -> Any:
+        try:
+            return super()._run(process, *arguments, **settings)
+        finally:
+            if isinstance(process, ClusterRounds):
+                process.close()
 
 
-def _categories_of(
-    cluster_table: Any, given: GradientData, categories: dict[int, np.ndarray], n_rows: int
-) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """Labels without those that occur only in rows of weight 0, and their new numbers."""
-    if not categories or given.n_rows == n_rows:
-        return categories, {}
-    used = cluster_table.used_categories(given.X.rows, sorted(categories))
-    kept, renumbered = {}, {}
+def _require_memory(partitions: Partitions, n_scores: int) -> None:
+    """ClusterError if the workers cannot even hold what boosting keeps of each row.
+
+    Codes of cells come on top. How many bytes they take is known when they are made.
+    """
+    known = known_workers(partitions.client)
+    workers = workers_of(partitions.client)
+    limits = [float(known.get(address, {}).get("memory_limit") or 0) for address in workers]
+    a_row = _BYTES_A_ROW + _BYTES_A_SCORE * n_scores
+    needed = float(partitions.n_rows) * a_row / len(workers) + _BYTES_OF_A_WORKER
+    if min(limits) and needed > max(limits):
+        raise ClusterError(
+            f"{partitions.n_rows} rows on {len(workers)} workers need {readable_bytes(needed)} a "
+            f"worker ({a_row} bytes a row, and codes of the cells besides), but workers may use "
+            f"{readable_bytes(max(limits))}. Use more workers, or workers with more memory, or a "
+            "sample of the rows."
+        )
+
+
+def _of_workers(raw: np.ndarray) -> float:
+    raise RuntimeError("Scores of rows on workers are computed there.")
+
+
+def _with_categories(given: GradientData, categories: dict[int, np.ndarray]) -> GradientData:
+    """The data with labels, without those that occur only in rows of weight 0."""
+    rows, names = given.X, given.table.feature_names
+    if not categories or given.n_rows == rows.partitions.n_rows:
+        return replace(given, table=TreeTable(rows, names, categories))
+    used = rows.used_categories(sorted(categories))
+    kept, new_numbers = {}, {}
     for column, labels in categories.items():
         kept[column] = labels[used[column]]
         numbers = np.full(len(labels) + 1, np.nan)  # the last one for missing values
         numbers[used[column]] = np.arange(len(used[column]))
-        renumbered[column] = numbers
-    return kept, renumbered
+        new_numbers[column] = numbers
+    return replace(given, table=TreeTable(replace(rows, new_numbers=new_numbers), names, kept))
 
 
 def _on_this_machine(rows: Any) -> Any:
@@ -209,9 +185,9 @@ class HistGradientBoostingRegressor(_ClusterBoosting, local.HistGradientBoosting
 
     Parameters, attributes and results are those of `margrove.HistGradientBoostingRegressor`: a
     fit to Dask collections gives, bit for bit, the model of one machine with all rows, for any
-    number of workers and partitions. Rows stay on the workers. Targets, weights, and 8 bytes a row
-    for random draws are sent to the client, which grows the trees from sums of the workers. Losing
-    a worker costs only time.
+    number of workers and partitions. Every worker runs the rounds on its rows, and all of them add
+    up their sums. Targets, weights and 8 bytes a row for random draws pass through the client.
+    Losing a worker costs only time.
 
     Examples
     --------
@@ -229,11 +205,8 @@ class HistGradientBoostingRegressor(_ClusterBoosting, local.HistGradientBoosting
 class HistGradientBoostingClassifier(_ClusterBoosting, local.HistGradientBoostingClassifier):
     """Gradient boosting of classification trees on a Dask cluster.
 
-    Parameters, attributes and results are those of `margrove.HistGradientBoostingClassifier`: a
-    fit to Dask collections gives, bit for bit, the model of one machine with all rows, for any
-    number of workers and partitions. Rows stay on the workers. Targets, weights, and 8 bytes a row
-    for random draws are sent to the client, which grows the trees from sums of the workers. Losing
-    a worker costs only time.
+    Parameters, attributes and results are those of `margrove.HistGradientBoostingClassifier`; see
+    `HistGradientBoostingRegressor` for what is different on a cluster.
 
     Examples
     --------

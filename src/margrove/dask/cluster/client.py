@@ -6,7 +6,7 @@ from typing import Any
 
 import distributed
 
-from margrove.dask.cluster.errors import ClusterError
+from margrove.dask.cluster.errors import ClusterError, client_closed_message
 
 __all__ = ["client_of"]
 
@@ -33,10 +33,7 @@ def client_of(client: distributed.Client | None = None) -> distributed.Client:
             "or run the fit in a thread: await asyncio.to_thread(model.fit, X, y)."
         )
     if client.status != "running":
-        raise ClusterError(
-            f"The client is {client.status}: its scheduler is gone, or client.close() was called. "
-            "Make a new one: distributed.Client(address)."
-        )
+        raise ClusterError(client_closed_message(client))
     return client
 
 

@@ -13,6 +13,7 @@ from margrove.exceptions import ClusterError
 __all__ = [
     "ClusterError",
     "WorkerLost",
+    "client_closed_message",
     "explained_errors",
     "killed_worker_message",
     "scheduler_lost_message",
@@ -45,14 +46,20 @@ def explained_errors(client: distributed.Client) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise ClusterError(killed_worker_message(error)) from error
-    except CancelledError as error:
+    except (ClusterError, ValueError, TypeError):
+        raise
+    except Exception as error:
+        if client.status != "running":
+            raise ClusterError(client_closed_message(client)) from error
+        if isinstance(error, CommClosedError):
+            raise ClusterError(scheduler_lost_message(client)) from error
+        if not isinstance(error, CancelledError):
+            raise
         raise ClusterError(
             f"The cluster has cancelled tasks of this fit ({error}): client.restart() or "
             "client.cancel() was called, or the scheduler is lost: "
             f"{scheduler_lost_message(client)}"
         ) from error
-    except CommClosedError as error:
-        raise ClusterError(scheduler_lost_message(client)) from error
 
 
 def killed_worker_message(error: Any, what: str = "") -> str:
@@ -66,6 +73,14 @@ def killed_worker_message(error: Any, what: str = "") -> str:
         f"the last of them {last}{memory}. Most likely its result does not fit into memory: use "
         "smaller partitions (X.repartition(partition_size='100MB'), X.rechunk), or workers with "
         "more memory. See the logs of the workers."
+    )
+
+
+def client_closed_message(client: distributed.Client) -> str:
+    """The message about a client that was closed, or has lost its scheduler."""
+    return (
+        f"The client is {client.status}: its scheduler is gone, or client.close() was called. Make "
+        "a new one, distributed.Client(address), and fit again."
     )
 
 

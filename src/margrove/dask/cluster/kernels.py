@@ -47,7 +47,7 @@ def warm_kernels(client: distributed.Client, workers: list[str], *names: str) ->
         client.submit(_compile, list(names), workers=[one], allow_other_workers=True, pure=False)
         for one in first
     ]
-    gathered(client, tasks)
+    gathered(client, tasks, workers=first)
     done.update((worker, name) for worker in workers for name in names)
 
 

@@ -27,7 +27,6 @@ def with_retries(
     client: distributed.Client,
     *,
     attempts: int = 10,
-    seconds: float | None = None,
     progress: Callable[[], Any] | None = None,
 ) -> T:
     """Call `attempt(workers)`, and call it again with the remaining workers after a loss.
@@ -40,8 +39,6 @@ def with_retries(
     client : distributed.Client
     attempts : int, default=10
         The largest number of attempts without progress.
-    seconds : float, optional
-        How long to wait for a worker if there is none; by default a bit less than a minute.
     progress : callable, optional
         Returns how far `attempt` has come. When this changes, the count of attempts restarts.
 
@@ -60,7 +57,7 @@ def with_retries(
     while len(lost) < attempts:
         try:
             with explained_errors(client):
-                wait_for_workers(client, seconds)
+                wait_for_workers(client)
                 available = workers_of(client)
                 return attempt([w for w in available if w not in missed] or available)
         except WorkerLost as error:

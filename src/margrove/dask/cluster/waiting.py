@@ -1,58 +1,72 @@
-"""Waits for results and for workers that end when there are no workers."""
+"""Waits for results and for workers that end when nothing can come any more."""
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import distributed
 
-from margrove.dask.cluster.errors import ClusterError, explained_errors, killed_worker_message
-from margrove.dask.cluster.workers import available_workers
+from margrove.dask.cluster.errors import (
+    ClusterError,
+    WorkerLost,
+    explained_errors,
+    killed_worker_message,
+)
+from margrove.dask.cluster.placement import revive_placed_tasks
+from margrove.dask.cluster.workers import available_workers, known_workers
 
-__all__ = [
-    "SECONDS_WITHOUT_WORKERS",
-    "clear_worker_restrictions",
-    "gathered",
-    "wait_for_results",
-    "wait_for_workers",
-]
+__all__ = ["SECONDS_WITHOUT_WORKERS", "gathered", "wait_for_results", "wait_for_workers"]
 
 SECONDS_WITHOUT_WORKERS = 50.0  # after which a wait without any worker ends with an error
+IDLE_SECONDS = 300.0  # after which a wait ends if no worker computes anything
 _CHECK_SECONDS = 2.0
 
 
-def gathered(client: distributed.Client, futures: Sequence[Any], what: str = "") -> list[Any]:
-    """The results of futures, in their order; an error if no workers are left.
+def gathered(
+    client: distributed.Client,
+    futures: Sequence[Any],
+    what: str = "",
+    workers: Collection[str] | None = None,
+) -> list[Any]:
+    """The results of futures, in their order.
 
-    Dask itself would wait for ever. Errors of tasks are raised unchanged. If a task has killed its
-    workers, `what` names it in the message ("partition {} of X").
+    Waits end with an error as in `wait_for_results`. Errors of tasks are raised unchanged. If a
+    task has killed its workers, `what` names it in the message ("partition {} of X").
     """
     with explained_errors(client):
-        wait_for_results(client, futures)
+        wait_for_results(client, futures, workers=workers)
         for number, future in enumerate(futures):  # the first of several errors
             if future.status == "error":
                 _raise_error_of(future, what.format(number))
-        return _fetched(client, futures)
+        return _fetched(client, futures, workers)
 
 
-def _fetched(client: distributed.Client, futures: Sequence[Any]) -> list[Any]:
+def _fetched(
+    client: distributed.Client, futures: Sequence[Any], workers: Collection[str] | None
+) -> list[Any]:
     """Results of finished tasks; those of a worker that is lost meanwhile are computed again."""
-    coming, loop = client.gather(list(futures), asynchronous=True), vars(client.loop)
-    gathering = asyncio.run_coroutine_threadsafe(coming, loop["asyncio_loop"])
 
-    def is_over(seconds: float) -> bool:
-        concurrent.futures.wait([gathering], timeout=seconds)
-        return gathering.done()
+    async def start() -> Any:
+        return asyncio.ensure_future(client.gather(list(futures), asynchronous=True))
 
-    try:
-        _wait_until(is_over, client, futures, SECONDS_WITHOUT_WORKERS)
-    finally:
+    async def is_over(seconds: float) -> bool:
+        done, _ = await asyncio.wait([gathering], timeout=seconds)
+        return bool(done)
+
+    async def cancel() -> None:
         gathering.cancel()
+
+    gathering = client.sync(start)
+    try:
+        _wait_until(lambda seconds: bool(client.sync(is_over, seconds)), client, futures, workers)
+    except BaseException:
+        if client.status == "running":
+            client.sync(cancel)
+        raise
     found: list[Any] = gathering.result()
     return found
 
@@ -67,11 +81,15 @@ def _raise_error_of(future: Any, what: str) -> None:
 
 
 def wait_for_results(
-    client: distributed.Client, futures: Sequence[Any], seconds: float | None = None
+    client: distributed.Client, futures: Sequence[Any], *, workers: Collection[str] | None = None
 ) -> None:
     """Return when all futures are done, or one of them has failed.
 
-    ClusterError if there is no worker for some seconds, by default SECONDS_WITHOUT_WORKERS.
+    Dask itself would wait for ever in each of these cases:
+
+    ClusterError   there is no worker for SECONDS_WITHOUT_WORKERS
+    WorkerLost     all of `workers` are lost, the only ones that may run the tasks; or no worker
+                   has computed anything for IDLE_SECONDS
     """
 
     def is_over(seconds: float) -> bool:
@@ -82,99 +100,56 @@ def wait_for_results(
             return any(future.status in ("error", "cancelled") for future in futures)
         return True
 
-    _wait_until(is_over, client, futures, SECONDS_WITHOUT_WORKERS if seconds is None else seconds)
+    _wait_until(is_over, client, futures, workers)
 
 
 def _wait_until(
     is_over: Callable[[float], bool],
     client: distributed.Client,
     futures: Sequence[Any],
-    most: float,
+    only_workers: Collection[str] | None,
 ) -> None:
-    """Call is_over(seconds) until it returns True, while there are workers."""
-    last_seen = time.monotonic()
-    if is_over(_CHECK_SECONDS):
-        return
-    while True:
-        if available_workers(client):
-            last_seen = time.monotonic()
-            _release_stuck_tasks(client, futures)
-        elif time.monotonic() - last_seen > most:
-            raise ClusterError(_no_workers_message(client, most))
-        if is_over(_CHECK_SECONDS):
-            break
-    gc.collect()  # timeout errors hold references to futures, and these hold memory
+    """Call is_over(seconds) until it returns True, while this can still happen."""
+    last_seen = last_busy = time.monotonic()
+    has_waited = False
+    while not is_over(_CHECK_SECONDS):
+        has_waited, now = True, time.monotonic()
+        available = available_workers(client)
+        if only_workers is not None and not known_workers(client).keys() & set(only_workers):
+            lost = ", ".join(only_workers)
+            raise WorkerLost(f"The workers {lost} are lost.", next(iter(only_workers)))
+        if available:
+            last_seen = now
+            revive_placed_tasks(client, available)
+        elif now - last_seen > SECONDS_WITHOUT_WORKERS:
+            raise ClusterError(_no_workers_message(client))
+        are_done = all(future.status == "finished" for future in futures)
+        if are_done or not available or any(client.processing().values()):
+            last_busy = now
+        elif now - last_busy > IDLE_SECONDS:
+            raise WorkerLost(
+                f"A fit has waited for results, but no worker of the cluster at "
+                f"{client.scheduler.address} has computed anything for {IDLE_SECONDS:.0f} seconds. "
+                "Its tasks may be bound to workers, hosts or resources that are gone."
+            )
+    if has_waited:
+        gc.collect()  # timeout errors hold references to futures, and these hold memory
 
 
-def _release_stuck_tasks(client: distributed.Client, futures: Sequence[Any]) -> None:
-    """Let any worker run the tasks that are bound to lost workers.
-
-    Tasks of partitions on disk are bound to the worker that has them. Dask would wait for that
-    worker for ever, even if others are allowed, after a moment without any worker.
-    """
-    waiting = [
-        future.key for future in futures if future.status not in ("finished", "error", "cancelled")
-    ]
-    _lift_restrictions(client, waiting, of_lost_workers=True)
-
-
-def clear_worker_restrictions(client: distributed.Client, futures: Sequence[Any] = ()) -> bool:
-    """Clear the worker restrictions of finished tasks, so that any worker may repeat them.
-
-    Returns whether the scheduler allows it; if not, do not bind tasks to workers.
-    """
-    return _lift_restrictions(client, [future.key for future in futures], of_lost_workers=False)
-
-
-def _lift_restrictions(
-    client: distributed.Client, keys: list[Any], *, of_lost_workers: bool
-) -> bool:
-    """Clear the worker restrictions of tasks and of those that they need.
-
-    of_lost_workers: only of tasks all of whose workers are lost.
-    """
-
-    def clear(dask_scheduler: Any = None) -> None:  # sent by value: schedulers may lack margrove
-        tasks, workers = dask_scheduler.tasks, dask_scheduler.workers
-        waiting = [tasks[key] for key in keys if key in tasks]
-        seen, freed = set(), {}
-        while waiting:
-            task = waiting.pop()
-            if task.key in seen or (of_lost_workers and task.state in ("memory", "erred")):
-                continue
-            seen.add(task.key)
-            waiting += task.dependencies
-            if not (
-                of_lost_workers
-                and any(worker in workers for worker in task.worker_restrictions or ())
-            ):
-                task.worker_restrictions = set()
-                others = task.host_restrictions or task.resource_restrictions
-                if task.state == "no-worker" and not others:
-                    freed[task.key] = "processing"
-        if freed:
-            dask_scheduler.transitions(freed, "margrove-frees-tasks")
-
-    try:
-        client.run_on_scheduler(clear)
-    except Exception:  # it refuses functions of clients, or is lost, which shows elsewhere
-        return False
-    return True
-
-
-def wait_for_workers(client: distributed.Client, seconds: float | None = None) -> None:
-    """Wait until there is a worker; ClusterError if none appears."""
-    seconds = SECONDS_WITHOUT_WORKERS if seconds is None else seconds
-    end = time.monotonic() + seconds
-    while not available_workers(client):
-        if time.monotonic() > end:
-            raise ClusterError(_no_workers_message(client, seconds))
+def wait_for_workers(client: distributed.Client) -> dict[str, int]:
+    """Wait until there is a worker: those that there are; ClusterError if none appears."""
+    start = time.monotonic()
+    while not (available := available_workers(client)):
+        if time.monotonic() - start > SECONDS_WITHOUT_WORKERS:
+            raise ClusterError(_no_workers_message(client))
         time.sleep(0.2)
+    revive_placed_tasks(client, available)
+    return available
 
 
-def _no_workers_message(client: distributed.Client, seconds: float) -> str:
+def _no_workers_message(client: distributed.Client) -> str:
     return (
         f"All workers of the cluster at {client.scheduler.address} are lost, and no new one has "
-        f"appeared for {seconds:.0f} seconds. Start workers and fit again. If they ran out of "
-        "memory (see their logs), use workers with more memory, or smaller partitions."
+        f"appeared for {SECONDS_WITHOUT_WORKERS:.0f} seconds. Start workers and fit again. If they "
+        "ran out of memory (see their logs), use workers with more memory, or smaller partitions."
     )

@@ -4,7 +4,6 @@ margrove reads these settings of Dask's configuration:
 
     margrove.workers            the largest number of workers of a fit, or their addresses
     margrove.mixed-processors   True allows workers with different processors (see `workers_of`)
-    margrove.plain-sockets      True allows unencrypted sockets where those of Dask are encrypted
 """
 
 from __future__ import annotations
@@ -21,9 +20,23 @@ from typing import Any
 import dask
 import distributed
 
-from margrove.dask.cluster.errors import ClusterError, WorkerLost, scheduler_lost_message
+from margrove.dask.cluster.errors import (
+    ClusterError,
+    WorkerLost,
+    client_closed_message,
+    scheduler_lost_message,
+)
 
-__all__ = ["available_workers", "is_wanted", "run_on_workers", "threads_of_worker", "workers_of"]
+__all__ = [
+    "available_workers",
+    "is_wanted",
+    "known_workers",
+    "require_same_software",
+    "run_on_workers",
+    "software_of_this_process",
+    "threads_of_worker",
+    "workers_of",
+]
 
 ANSWER_SECONDS = 45.0  # after which a silent scheduler counts as lost
 _WORKER_SECONDS = 60.0  # the same for a worker, which may have to import margrove first
@@ -37,17 +50,24 @@ def available_workers(client: distributed.Client) -> dict[str, int]:
 
     Paused workers, which are short of memory, start no tasks and are left out.
     """
+    return {
+        address: int(facts["nthreads"])
+        for address, facts in known_workers(client).items()
+        if facts.get("status", "running") == "running"
+    }
+
+
+def known_workers(client: distributed.Client) -> dict[str, dict[str, Any]]:
+    """What the scheduler knows about each of its workers, by address."""
+    if client.status != "running":
+        raise ClusterError(client_closed_message(client))
     try:
         found = client.sync(
             client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS
         )
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(scheduler_lost_message(client)) from error
-    return {
-        address: int(facts["nthreads"])
-        for address, facts in sorted(found["workers"].items())
-        if facts.get("status", "running") == "running"
-    }
+    return dict(sorted(found["workers"].items()))
 
 
 def workers_of(client: distributed.Client) -> list[str]:
@@ -128,15 +148,14 @@ def _compare(client: distributed.Client, workers: list[str]) -> set[str]:
         return set()
     answers = run_on_workers(client, new, _software_and_processor)
     silent = {worker for worker in new if isinstance(answers[worker], OSError)}
-    _require_alike({worker: answer for worker, answer in answers.items() if worker not in silent})
+    spoken = {worker: answer for worker, answer in answers.items() if worker not in silent}
+    _require_alike(spoken, software_of_this_process())
     known.update(set(new) - silent)
     return silent
 
 
-def _require_alike(answers: dict[str, Any]) -> None:
-    expected = _software() | _processor()
+def _require_alike(answers: dict[str, Any], expected: dict[str, str]) -> None:
     by_difference: dict[str, list[str]] = defaultdict(list)
-    is_processor_only = True
     for worker, answer in answers.items():
         if not isinstance(answer, dict):
             raise ClusterError(
@@ -146,15 +165,25 @@ def _require_alike(answers: dict[str, Any]) -> None:
         for name, value in expected.items():
             there = answer.get(name, "")
             if value != there:
-                if name == "processor" and dask.config.get("margrove.mixed-processors", False):
-                    continue
-                is_processor_only &= name == "processor"
                 by_difference[f"{name} {there} instead of {value}"].append(worker)
     if by_difference:
-        raise ClusterError(_differences(by_difference, is_processor_only))
+        raise ClusterError(_differences(by_difference))
 
 
-def _differences(by_difference: dict[str, list[str]], is_processor_only: bool) -> str:
+def software_of_this_process() -> dict[str, str]:
+    """What workers are compared by: versions, and the processor unless it may be another."""
+    is_mixed = dask.config.get("margrove.mixed-processors", False)
+    return _software() if is_mixed else _software() | _processor()
+
+
+def require_same_software(expected: dict[str, str]) -> None:
+    """On a worker: ClusterError if it differs from the client; for workers that come later."""
+    here = _software_and_processor()
+    if any(here[name] != value for name, value in expected.items()):
+        _require_alike({distributed.get_worker().address: here}, expected)
+
+
+def _differences(by_difference: dict[str, list[str]]) -> str:
     lines = [
         f"  {what}: {', '.join(workers[:5])}"
         + (f" and {len(workers) - 5} more" * (len(workers) > 5))
@@ -162,13 +191,13 @@ def _differences(by_difference: dict[str, list[str]], is_processor_only: bool) -
     ]
     way_out = (
         "Their machine code rounds differently. Set NUMBA_CPU_NAME (for example to x86-64-v3) and "
-        "an empty NUMBA_CPU_FEATURES for this process and all workers. Or allow that the last "
+        "an empty NUMBA_CPU_FEATURES for the client and all workers. Or allow that the last "
         'digits of a model depend on the workers: dask.config.set({"margrove.mixed-processors": '
         "True})."
-        if is_processor_only
+        if all(what.startswith("processor ") for what in by_difference)
         else "Install the same versions everywhere: otherwise models would depend on the workers."
     )
-    return "\n".join(["Workers differ from this process:", *lines, way_out])
+    return "\n".join(["Workers differ from the process of the client:", *lines, way_out])
 
 
 def _software_and_processor() -> dict[str, str]:

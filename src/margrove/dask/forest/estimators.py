@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from margrove.dask.cluster import warm_kernels, with_retries
 from margrove.dask.cluster_estimator import ClusterEstimator
-from margrove.dask.forest.cluster_table import ClusterCodes, ForestTable
-from margrove.dask.forest.grower import ClusterGrower, worker_tables_of
+from margrove.dask.forest.rows import ClusterRows
 from margrove.dask.partitions import encoded, partitions_of
-from margrove.ensemble.forest import ForestGrower, ForestTraining, Sampler
 from margrove.ensemble.forest import estimators as local
-from margrove.grove.serve import Kind, PackedTree
-from margrove.grove.table import BinnedDataset, TreeTable
 
 __all__ = [
     "ExtraTreesClassifier",
@@ -25,7 +19,7 @@ __all__ = [
 
 
 class ClusterForest(ClusterEstimator):
-    """The mixin of the four forests: where the local forest reads X, tasks on the cluster do."""
+    """The mixin of the four forests: the local fit, with rows that are on a cluster."""
 
     def _fit_on_cluster(
         self, X: Any, y: Any, sample_weight: Any, client: Any, **others: Any
@@ -38,47 +32,17 @@ class ClusterForest(ClusterEstimator):
         with_retries(lambda workers: warm_kernels(client, workers, "forests"), client)
         found = encoded(partitions, self, self.categorical_features)  # type: ignore[attr-defined]
         weight = partitions.gather_weight()
-        table = ForestTable.of(found.partitions, self._bare(), found.categories, weight)
+        rows = ClusterRows(found, self._bare(), weight)
         try:
-            super().fit(table, None if y is None else partitions.gather_y(), weight)
+            self._fit_rows(rows, None if y is None else partitions.gather_y(), weight)  # type: ignore[attr-defined]
         finally:
-            table.close()
+            rows.close()
 
     def _bare(self) -> Any:
         """An unfitted forest for the workers, without parameters that only the client needs."""
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
         unused = {"oob_score": False, "random_state": 0, "n_jobs": 1, "warm_start": False}
         return self.local_class()(**(given | unused))
-
-    def _read(self, X: Any) -> TreeTable:
-        found: TreeTable = X if isinstance(X, ForestTable) else super()._read(X)  # type: ignore[misc]
-        return found
-
-    def _ordered(self, table: TreeTable, target: np.ndarray, weight: np.ndarray) -> Any:
-        if not isinstance(table, ForestTable) or not self.bootstrap:  # type: ignore[attr-defined]
-            return super()._ordered(table, target, weight)  # type: ignore[misc]
-        return table.in_canonical_order(target, weight)
-
-    def _coded(self, table: TreeTable, order: np.ndarray, weight: np.ndarray) -> BinnedDataset:
-        if not isinstance(table, ForestTable):
-            found: BinnedDataset = super()._coded(table, order, weight)  # type: ignore[misc]
-            return found
-        return table.coded(order, weight, self.max_bins, type(self).__name__)  # type: ignore[attr-defined]
-
-    def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
-        if isinstance(training.data, ClusterCodes):
-            return ClusterGrower
-        found: type[ForestGrower] = super()._kind_of_grower(training)  # type: ignore[misc]
-        return found
-
-    def _leaf_samples(
-        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
-    ) -> dict[str, Any]:
-        wanted = getattr(self, "keep_samples", False) and kind.n_outputs == 1
-        if not wanted or not isinstance(training.table, ForestTable):
-            found: dict[str, Any] = super()._leaf_samples(training, sampler, trees, kind)  # type: ignore[misc]
-            return found
-        return {"leaf_samples_": worker_tables_of(training).leaf_samples(trees)}
 
 
 class RandomForestClassifier(ClusterForest, local.RandomForestClassifier):

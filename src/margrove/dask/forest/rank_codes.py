@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from margrove._data import scan_rows
-from margrove.grove.table import BinnedDataset, Codes, bin_columns
+from margrove.grove.table import BinnedDataset, Codes, bin_columns, bins_of_counts, empty_codes
 
 __all__ = [
+    "ColumnSummary",
     "Counting",
     "MergedColumns",
     "PartitionCodes",
@@ -32,6 +33,7 @@ __all__ = [
     "pick_columns",
     "rank_partition",
     "scan_partition",
+    "summary_of",
     "translate",
 ]
 
@@ -89,28 +91,42 @@ class MergedColumns:
     highs: list[np.ndarray]
     has_missing: np.ndarray
 
-    @property
-    def n_codes(self) -> np.ndarray:
-        return np.array([len(low) for low in self.lows], dtype=np.int64)
 
-    @property
-    def n_bytes(self) -> int:
-        pairs = zip(self.lows, self.highs, strict=True)
-        return sum(low.nbytes + (0 if low is high else high.nbytes) for low, high in pairs)
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What the client needs to know about the values of the codes of some columns.
 
-    @property
-    def is_merged(self) -> np.ndarray:
-        """bool (k,): whether codes contain several values."""
-        return np.array(
-            [a is not b for a, b in zip(self.lows, self.highs, strict=True)], dtype=bool
+    n_codes       int64 (k,)
+    has_missing   bool (k,)
+    is_infinite   bool (k,)  whether a column has infinite values
+    n_bytes       of all values
+    """
+
+    n_codes: np.ndarray
+    has_missing: np.ndarray
+    is_infinite: np.ndarray
+    n_bytes: int
+
+    @classmethod
+    def joined(cls, runs: list[ColumnSummary]) -> ColumnSummary:
+        """The summary of runs of columns together."""
+        return cls(
+            np.concatenate([run.n_codes for run in runs]),
+            np.concatenate([run.has_missing for run in runs]),
+            np.concatenate([run.is_infinite for run in runs]),
+            sum(run.n_bytes for run in runs),
         )
 
-    @property
-    def is_infinite(self) -> np.ndarray:
-        """bool (k,): whether a column has infinite values."""
-        pairs = zip(self.lows, self.highs, strict=True)
-        ends = ([low[0], high[-1]] if len(low) else [0.0] for low, high in pairs)
-        return np.array([bool(np.isinf(end).any()) for end in ends])
+
+def summary_of(block: MergedColumns) -> ColumnSummary:
+    pairs = list(zip(block.lows, block.highs, strict=True))
+    ends = [[low[0], high[-1]] if len(low) else [0.0] for low, high in pairs]
+    return ColumnSummary(
+        np.array([len(low) for low in block.lows], dtype=np.int64),
+        block.has_missing,
+        np.array([bool(np.isinf(of_column).any()) for of_column in ends]),
+        sum(low.nbytes + (0 if low is high else high.nbytes) for low, high in pairs),
+    )
 
 
 @dataclass(frozen=True)
@@ -183,7 +199,7 @@ def merge_columns(
             lows.append(values)
             highs.append(values)
             continue
-        starts, ends = _bins(_weights_of_values(values, facts, weights), max_bins)
+        starts, ends = bins_of_counts(_weights_of_values(values, facts, weights), max_bins)
         lows.append(values[starts])
         highs.append(values[ends])
     return MergedColumns(lows, highs, np.array(missing, dtype=bool))
@@ -202,14 +218,6 @@ def _weights_of_values(
     return counts[:-1]
 
 
-def _bins(counts: np.ndarray, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last value of each bin; see `grove.table.binning`."""
-    before = np.cumsum(counts) - counts
-    bins = np.minimum((before * max_bins) // counts.sum(), max_bins - 1)
-    starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
-    return starts, np.append(starts[1:], len(counts)) - 1
-
-
 def kind_of_codes(n_codes: np.ndarray) -> np.ndarray:
     """int8 (d,): the width of each column's codes, as `Codes` has it."""
     return np.where(n_codes < 256, 0, np.where(n_codes < 65536, 1, 2)).astype(np.int8)
@@ -217,14 +225,7 @@ def kind_of_codes(n_codes: np.ndarray) -> np.ndarray:
 
 def layout_of(n_codes: np.ndarray, n_rows: int) -> Codes:
     """Empty arrays for the codes of `n_rows` rows."""
-    width = kind_of_codes(n_codes)
-    place = np.zeros(len(width), dtype=np.int64)
-    arrays = []
-    for kind, dtype in enumerate(_KINDS):
-        columns = np.flatnonzero(width == kind)
-        place[columns] = np.arange(len(columns))
-        arrays.append(np.empty((len(columns), n_rows), dtype=dtype))
-    return Codes(arrays[0], arrays[1], arrays[2], width, place)
+    return empty_codes(kind_of_codes(n_codes), n_rows)
 
 
 def translate(ranked: RankedPartition, blocks: list[MergedColumns]) -> PartitionCodes:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.dask.cluster import is_wanted
+from margrove.dask.cluster import is_wanted, require_same_software
 from margrove.dask.forest.rank_codes import MergedColumns, PartitionCodes, layout_of
 from margrove.ensemble.forest import (
     Forest,
@@ -57,12 +57,14 @@ class WorkerSetup:
     place_of           the position of each row of nonzero weight in the order of the training; -1
                        for a copy of another row, which represents both
     wants_out_of_bag   whether leaves of out-of-bag rows are returned with each tree
+    software           of the client: see `cluster.require_same_software`
     """
 
     forest: Forest
     training: ForestTraining
     place_of: np.ndarray
     wants_out_of_bag: bool
+    software: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,7 @@ class WorkerTable:
     """The table and the targets on a worker, and a grower for each of its threads."""
 
     def __init__(self, setup: WorkerSetup, data: BinnedDataset) -> None:
+        require_same_software(setup.software)
         self._setup, self._data = setup, data
         given = setup.training
         table = TreeTable(DecodedRows(data), given.table.feature_names, given.table.categories)
@@ -184,6 +187,11 @@ class WorkerTable:
 
     def __reduce__(self) -> Any:
         return WorkerTable, (self._setup, self._data)
+
+    def __sizeof__(self) -> int:
+        """Dask decides by it where tasks on the table run."""
+        values = sum(array.nbytes for array in (*self._data.lows, *self._data.highs))
+        return values + sum(array.nbytes for array in self._data.codes[:3])
 
     def borrow(self) -> _WorkerGrower:
         """A free grower, to be returned by `give_back`."""
@@ -228,7 +236,8 @@ def make_worker_table(
     missing = np.concatenate([block.has_missing for block in blocks])
     categorical = setup.training.table.is_categorical
     return WorkerTable(
-        setup, BinnedDataset(codes, n_rows, n_codes, lows, highs, missing, categorical)
+        replace(setup, place_of=setup.place_of[:0]),  # the table is sent to other workers
+        BinnedDataset(codes, n_rows, n_codes, lows, highs, missing, categorical),
     )
 
 

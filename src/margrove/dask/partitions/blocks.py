@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from dask.base import is_dask_collection
+from dask.delayed import Delayed, delayed
 
+from margrove.dask.cluster import gathered
 from margrove.exceptions import InvalidDataError
 
 __all__ = [
     "blocks_beside",
     "blocks_of",
     "checked_table",
+    "collection_of",
     "is_collection",
     "is_dataframe",
+    "is_delayed_list",
     "is_frame_of_floats",
 ]
 
@@ -22,6 +27,36 @@ __all__ = [
 def is_collection(thing: Any) -> bool:
     """Whether it is a Dask collection (an array, a dataframe, ...)."""
     return bool(is_dask_collection(thing))
+
+
+def is_delayed_list(thing: Any) -> bool:
+    """Whether it is a list of delayed values: the parts of a table."""
+    is_list = isinstance(thing, (list, tuple)) and len(thing) > 0
+    return is_list and all(isinstance(part, Delayed) for part in thing)
+
+
+def collection_of(parts: Any, client: Any) -> Any:
+    """A list of delayed arrays or dataframes as one Dask collection; anything else as it is.
+
+    The first part is computed, to see what kind of table it is.
+    """
+    if not is_delayed_list(parts):
+        return parts
+    (empty,) = gathered(client, client.compute([delayed(_without_rows)(parts[0])]), "part {}")
+    if hasattr(empty, "iloc"):
+        import dask.dataframe as dd
+
+        return dd.from_delayed(list(parts), meta=empty, verify_meta=False)
+    import dask.array as da
+
+    shape = (np.nan, *empty.shape[1:])
+    return da.concatenate([da.from_delayed(part, shape, meta=empty) for part in parts])
+
+
+def _without_rows(part: Any) -> Any:
+    if hasattr(part, "iloc") or sp.issparse(part):
+        return part.iloc[:0] if hasattr(part, "iloc") else part[:0]
+    return np.asarray(part)[:0]
 
 
 def is_dataframe(thing: Any) -> bool:

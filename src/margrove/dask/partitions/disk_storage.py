@@ -11,12 +11,18 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+import shutil
 import sys
 import tempfile
+import time
 import weakref
 from typing import Any
 
 import numpy as np
+from distributed.protocol.serialize import dask_deserialize, dask_serialize
+
+from margrove._runtime import readable_bytes
+from margrove.exceptions import ClusterError
 
 __all__ = [
     "PartitionOnDisk",
@@ -27,20 +33,24 @@ __all__ = [
     "stored",
 ]
 
+_PREFIX = "margrove-"
+_SPILLED: dict[str, tuple[PartitionOnDisk, float]] = {}  # by path, put out of memory by Dask; when
+_SECONDS_TO_SPILL = 60.0  # at most, for one partition
 _SHARE = 0.3  # of a worker's memory that partitions of a table may take
 
 
 class PartitionOnDisk:
     """Rows in a file, which is removed with the last reference to this object.
 
-    A pickle contains the rows; unpickling writes another file.
+    A pickle contains the rows; unpickling writes another file. So do messages of Dask. But if Dask
+    puts its results out of memory, the file stays as it is.
     """
 
     def __init__(self, rows: Any) -> None:
         self.shape: tuple[int, int] = rows.shape
         self.dtype = getattr(rows, "dtype", None)
         self.is_plain = isinstance(rows, np.ndarray) and rows.dtype.kind == "f"
-        handle, self._path = tempfile.mkstemp(".rows", "margrove-", _folder())
+        handle, self._path = tempfile.mkstemp(".rows", _PREFIX, _folder())
         weakref.finalize(self, _remove, self._path)
         with os.fdopen(handle, "wb") as file:
             if self.is_plain:
@@ -73,6 +83,34 @@ class PartitionOnDisk:
         return PartitionOnDisk, (self.rows(),)
 
 
+@dask_serialize.register(PartitionOnDisk)
+def _to_frames(partition: PartitionOnDisk, context: Any = None) -> tuple[dict[str, Any], list[Any]]:
+    """For another worker, or, without a context, for a file of this one."""
+    if context is None:
+        _SPILLED[partition._path] = partition, time.monotonic()
+        return {"path": partition._path}, []
+    buffers: list[pickle.PickleBuffer] = []
+    content = pickle.dumps(partition.rows(), protocol=5, buffer_callback=buffers.append)
+    return {"path": None}, [content, *(buffer.raw() for buffer in buffers)]
+
+
+@dask_deserialize.register(PartitionOnDisk)
+def _from_frames(header: dict[str, Any], frames: list[Any]) -> PartitionOnDisk:
+    if header["path"] is not None:
+        return _SPILLED.pop(header["path"])[0]
+    return PartitionOnDisk(pickle.loads(frames[0], buffers=frames[1:]))
+
+
+def _forget_spilled() -> None:
+    """Remove the files of results that Dask has put out of memory and then forgotten."""
+    import distributed
+
+    if not len(getattr(distributed.get_worker().data, "slow", ())):
+        long_ago = time.monotonic() - _SECONDS_TO_SPILL
+        for path in [path for path, (_, when) in _SPILLED.items() if when < long_ago]:
+            del _SPILLED[path]
+
+
 def _read_into(file: Any, buffer: memoryview) -> None:
     while buffer:
         count = file.readinto(buffer)
@@ -103,11 +141,36 @@ def stored(rows: Any, share_of_worker: float) -> Any:
     limit = distributed.get_worker().memory_manager.memory_limit
     if not limit or not hasattr(rows, "shape") or not rows.shape[0]:
         return rows
-    if _bytes_of(rows) * share_of_worker <= _SHARE * limit:
+    whole = _bytes_of(rows) * share_of_worker
+    if whole <= _SHARE * limit:
         return rows
+    _forget_spilled()
+    _require_disk_space(_folder(), whole)
     found = PartitionOnDisk(rows)
     release_memory()
     return found
+
+
+def _require_disk_space(folder: str, whole: float) -> None:
+    """ClusterError if the table of a worker will not fit on its disk, of which files are a part."""
+    files = [name for name in os.listdir(folder) if name.startswith(_PREFIX)]
+    written = sum(_size(os.path.join(folder, name)) for name in files)
+    free = shutil.disk_usage(folder).free
+    if written + free < whole:
+        raise ClusterError(
+            f"The table does not fit into the memory of the workers, so they write it to their "
+            f"disks. This takes about {readable_bytes(whole)} in {folder}, which has "
+            f"{readable_bytes(written + free)}. Give workers a folder on a larger disk "
+            "(dask worker --local-directory, or LocalCluster(local_directory=...)), use more "
+            "workers on other machines, fewer columns, or float32."
+        )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:  # it was removed meanwhile
+        return 0
 
 
 def release_memory() -> None:

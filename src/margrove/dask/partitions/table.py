@@ -19,11 +19,13 @@ from dask.delayed import delayed
 
 from margrove._data import feature_names
 from margrove.dask.cluster import (
-    available_workers,
-    clear_worker_restrictions,
+    PlacedTasks,
     client_of,
+    compute_neighbours_together,
     gathered,
+    preferring,
     wait_for_results,
+    with_retries,
 )
 from margrove.dask.partitions.blocks import (
     blocks_beside,
@@ -62,6 +64,7 @@ class Partitions:
     form             the form of partitions of X: "dense" (float64 or float32, C-contiguous), "csr",
                      or "frame" (pandas, or an array of strings, with `keep_frames`)
     on_disk          whether some partitions of X are `PartitionOnDisk`, because memory is short
+    placed           the tasks that make the partitions, if they prefer workers
     """
 
     X: list[Any]
@@ -73,6 +76,7 @@ class Partitions:
     client: Any
     form: Form = "dense"
     on_disk: bool = False
+    placed: PlacedTasks | None = None
 
     @property
     def n_rows(self) -> int:
@@ -101,18 +105,18 @@ class Partitions:
         return None if self.weight is None else joined(gathered(self.client, self.weight))
 
     def holders(self) -> list[tuple[str, ...]]:
-        """The workers that hold each partition of X."""
+        """The workers that hold each partition of X; those that were lost are made again first."""
+        wait_for_results(self.client, self.X)
         holders = self.client.who_has(self.X)
         return [tuple(holders.get(future.key, ())) for future in self.X]
 
     def worker_restrictions(self) -> Sequence[tuple[str, ...]]:
-        """The workers that tasks of each partition are bound to; () for any worker.
+        """The workers that tasks of each partition should prefer; () for any worker.
 
-        Partitions on disk look small to Dask, which would move them, so they are bound to holders.
+        Partitions on disk look small to Dask, which would move them, so tasks prefer the holders.
+        Submit them with `allow_other_workers=True`: a holder may be lost.
         """
-        if self.on_disk and clear_worker_restrictions(self.client):
-            return self.holders()
-        return [()] * len(self.X)
+        return self.holders() if self.on_disk else [()] * len(self.X)
 
     def map(self, function: Callable[..., Any], *arguments: Any, stores: bool = False) -> list[Any]:
         """Futures of `function(partition of X, *arguments)`, one a partition.
@@ -145,7 +149,7 @@ class Partitions:
                 *partition_arguments,
                 key=f"{name}-{k}",
                 pure=False,
-                workers=list(holders[k]) or None,
+                **preferring(holders[k]),
             )
             for k, (partition, partition_arguments) in enumerate(
                 zip(self.X, arguments, strict=True)
@@ -211,14 +215,14 @@ def partitions_of(
     names = feature_names(X._meta) if is_dataframe(X) else None
     columns = tuple(X.columns) if is_dataframe(X) else None
     rows = blocks_of(X)
-    n_workers = max(1, len(available_workers(client)))
+    workers = with_retries(lambda workers: workers, client)
     check = PartitionCheck(
         columns,
         names,
         keep_frames is True or (keep_frames == "labels" and not is_frame_of_floats(X)),
         allow_nan,
         type(estimator).__name__,
-        share_of_worker=min(len(rows), _MAX_PARTITIONS) / n_workers,
+        share_of_worker=min(len(rows), _MAX_PARTITIONS) / len(workers),
     )
     targets, target_is_local = blocks_beside(y, X, "y")
     weights, weight_is_local = blocks_beside(sample_weight, X, "sample_weight")
@@ -233,13 +237,14 @@ def partitions_of(
         )
         for k in range(0, len(rows), at_once)
     ]
-    is_placed = _is_placed(X) or not clear_worker_restrictions(client)
-    futures = _computed(client, made, [] if is_placed else list(available_workers(client)))
+    futures, placed = compute_neighbours_together(client, made, 4, [] if _is_placed(X) else workers)
     facts = gathered(client, futures[3], "partition {} of X")
-    if not is_placed:
-        wait_for_results(client, futures[0])
-        clear_worker_restrictions(client, [*futures[0], *futures[1], *futures[2]])
-    partitions = _assembled(futures, facts, names, client, y is not None, sample_weight is not None)
+    partitions = _assembled(
+        futures[0], facts, names, client,
+        y=None if y is None else futures[1],
+        weight=None if sample_weight is None else futures[2],
+        placed=placed,
+    )  # fmt: skip
     if target_is_local:
         partitions = replace(partitions, y=_split_like(y, partitions, "y"))
     if weight_is_local:
@@ -247,23 +252,6 @@ def partitions_of(
             partitions, weight=_split_like(sample_weight, partitions, "sample_weight")
         )
     return partitions
-
-
-def _computed(client: Any, made: list[Any], workers: list[str]) -> list[list[Any]]:
-    """Futures of rows, targets, weights and facts of all partitions.
-
-    Neighbours go to the same worker, because workers of a group hold runs of rows. If it is lost,
-    other workers compute them: see `waiting`.
-    """
-    n_workers = max(1, len(workers))
-    borders = [k * len(made) // n_workers for k in range(n_workers + 1)]
-    found: list[list[Any]] = [[], [], [], []]
-    for k, (start, stop) in enumerate(itertools.pairwise(borders)):
-        wanted = [partition[i] for i in range(4) for partition in made[start:stop]]
-        flat = client.compute(wanted, workers=workers[k : k + 1] or None)
-        for i in range(4):
-            found[i] += flat[i * (stop - start) : (i + 1) * (stop - start)]
-    return found
 
 
 def _is_placed(X: Any) -> bool:
@@ -275,12 +263,11 @@ def _is_placed(X: Any) -> bool:
 
 
 def _assembled(
-    futures: list[list[Any]],
+    X: list[Any],
     facts: list[tuple[int, int, Form, str, bool]],
     names: np.ndarray | None,
     client: Any,
-    has_y: bool,
-    has_weight: bool,
+    **others: Any,
 ) -> Partitions:
     filled = [k for k, fact in enumerate(facts) if fact[0]]
     if not filled:
@@ -295,21 +282,13 @@ def _assembled(
                 f"Partition {k} of X has {facts[k][1]} columns ({facts[k][2]}), but partition "
                 f"{filled[0]} has {first[1]} ({first[2]}). Make all partitions alike."
             )
-    X = futures[0]
     if len({facts[k][3] for k in filled}) > 1:  # as one array they would all be float64
         X = [client.submit(_as_float64, partition, pure=False) for partition in X]
     lengths = np.array([fact[0] for fact in facts], dtype=np.int64)
     return Partitions(
-        X,
-        futures[1] if has_y else None,
-        futures[2] if has_weight else None,
-        lengths,
-        first[1],
-        names,
-        client,
-        first[2],
-        any(fact[4] for fact in facts),
-    )
+        X=X, lengths=lengths, n_features=first[1], feature_names=names, client=client,
+        form=first[2], on_disk=any(fact[4] for fact in facts), **others,
+    )  # fmt: skip
 
 
 def _as_float64(partition: Any) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_method_params
 
 from margrove._runtime import (
+    Estimator,
+    JointFits,
     processes_wanted,
     run_calls,
     spread,
@@ -25,6 +29,8 @@ from margrove.exceptions import InvalidDataError
 __all__ = ["BaggingPlan", "Member", "MemberFitting", "columns_of"]
 
 _BATCH_SECONDS = 0.25
+_JOINT_PER_THREAD = 4  # members fitted together, whose rows are all in memory
+_PLAIN = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,17 @@ class BaggingPlan:
     classes: np.ndarray | None
     fit_params: dict[str, Any]
 
+    @cached_property
+    def plain_copy(self) -> Any:
+        """A copy of the prototype whose attributes can be copied again; None if some cannot.
+
+        A clone of an estimator takes as long as the Python part of a small fit.
+        """
+        copied = clone(self.prototype)
+        is_ours = type(copied).__module__.startswith("margrove.")
+        values = copied.get_params(deep=False).values()
+        return copied if is_ours and all(isinstance(value, _PLAIN) for value in values) else None
+
     def columns(self, number: int) -> np.ndarray:
         """The columns of member `number`, int64 (n_chosen,)."""
         return draw_columns(
@@ -70,22 +87,72 @@ class Member:
     columns: np.ndarray
 
 
+@dataclass(frozen=True)
+class _MemberTask:
+    """Member `number` before its fit: a copy of the prototype, and what it is fitted to."""
+
+    plan: BaggingPlan
+    X: Any
+    y: np.ndarray
+    number: int
+    estimator: Any
+    columns: np.ndarray
+    sample: RowSample
+
+    @classmethod
+    def of(cls, plan: BaggingPlan, X: Any, y: np.ndarray, number: int) -> _MemberTask:
+        estimator, columns = _copy_for_member(plan, number), plan.columns(number)
+        return cls(plan, X, y, number, estimator, columns, plan.samples.sample(number))
+
+    def fit_by(self, fit: Callable[..., Any]) -> Any:
+        """fit(X, y, ...) with the sample of this member."""
+        plan = self.plan
+        rows, weight = _rows_and_weights(plan, self.sample, len(self.y))
+        params: dict[str, Any] = {}
+        if plan.fit_params:
+            params = _check_method_params(self.X, plan.fit_params, indices=rows)
+        if weight is not None:
+            params["sample_weight"] = weight
+        with self.explained():
+            return fit(columns_of(self.X[rows], self.columns), self.y[rows], **params)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Errors inside say which member failed."""
+        try:
+            with unwatched():
+                yield
+        except Exception as error:
+            _explain(error, self.plan, self.number, self.y[self.sample.rows])
+            raise
+
+
 def fit_member(plan: BaggingPlan, X: Any, y: np.ndarray, number: int) -> Member:
     """Member `number`, fitted on its sample."""
-    estimator = _copy_for_member(plan, number)
-    columns = plan.columns(number)
-    sample = plan.samples.sample(number)
-    rows, weight = _rows_and_weights(plan, sample, len(y))
-    params = _check_method_params(X, plan.fit_params, indices=rows) if plan.fit_params else {}
-    if weight is not None:
-        params["sample_weight"] = weight
-    try:
-        with unwatched():
-            estimator.fit(columns_of(X[rows], columns), y[rows], **params)
-    except Exception as error:
-        _explain(error, plan, number, y[sample.rows])
-        raise
-    return Member(estimator, columns)
+    task = _MemberTask.of(plan, X, y, number)
+    task.fit_by(task.estimator.fit)
+    return Member(task.estimator, task.columns)
+
+
+def fit_members_jointly(
+    joint: JointFits, plan: BaggingPlan, X: Any, y: np.ndarray, numbers: range, n_threads: int
+) -> tuple[list[Member], bool]:
+    """The same members as `fit_member`, and whether it was good to fit them together."""
+
+    def finish(task: _MemberTask, begun: Any) -> None:
+        with task.explained():
+            joint.finish(begun)
+
+    tasks = [_MemberTask.of(plan, X, y, number) for number in numbers]
+    begun = [task.fit_by(partial(joint.begin, task.estimator)) for task in tasks]
+    solved = joint.solve(begun, n_threads)
+    fits = list(zip(tasks, begun, strict=True))
+    slow = [fit for fit, is_solved in zip(fits, solved, strict=True) if not is_solved]
+    run_calls(finish, slow, n_threads)
+    for fit, is_solved in zip(fits, solved, strict=True):
+        if is_solved:
+            finish(*fit)
+    return [Member(task.estimator, task.columns) for task in tasks], 2 * len(slow) <= len(fits)
 
 
 def _rows_and_weights(
@@ -107,9 +174,15 @@ def columns_of(X: Any, columns: np.ndarray) -> Any:
 
 def _copy_for_member(plan: BaggingPlan, number: int) -> Any:
     """A copy of the prototype, with the random states of the member and class weights by code."""
+    random = np.random.RandomState(seed_of_member(plan.samples.seed, number))
+    if plan.plain_copy is not None:
+        estimator = object.__new__(type(plan.plain_copy))
+        vars(estimator).update(vars(plan.plain_copy))
+        if hasattr(estimator, "random_state"):
+            estimator.random_state = int(random.randint(np.iinfo(np.int32).max))
+        return estimator
     estimator = clone(plan.prototype)
     params = estimator.get_params(deep=True)
-    random = np.random.RandomState(seed_of_member(plan.samples.seed, number))
     settings: dict[str, Any] = {}
     for name in sorted(params):
         if name == "random_state" or name.endswith("__random_state"):
@@ -171,6 +244,15 @@ class MemberFitting:
         self._batch = n_jobs
         self._uses_processes = n_jobs > 1 and processes_wanted()
         self._results: Iterator[Member] | None = None
+        self._joint = self._joint_fits()
+
+    def _joint_fits(self) -> JointFits | None:
+        """What fits several members together; None to fit each by itself."""
+        prototype, plan = self._plan.prototype, self._plan
+        if self._n_jobs == 1 or self._uses_processes or not isinstance(prototype, Estimator):
+            return None
+        n_rows = len(plan.samples.sample(self._first).rows)
+        return prototype._joint_fits(self._X, n_rows)
 
     @property
     def members(self) -> list[Member]:
@@ -204,12 +286,17 @@ class MemberFitting:
     def _fit_on_threads(self) -> None:
         numbers = range(self.rounds, min(self.rounds + self._batch, self._last))
         start = time.monotonic()
-        tasks = [(self._plan, self._X, self._y, number) for number in numbers]
-        self._fitted += run_calls(fit_member, tasks, self._n_jobs)
+        given, most = (self._plan, self._X, self._y), 4 * self._batch
+        if self._joint is not None:
+            members, is_good = fit_members_jointly(self._joint, *given, numbers, self._n_jobs)
+            most = min(most, _JOINT_PER_THREAD * self._n_jobs)
+            self._joint = self._joint if is_good else None
+        else:
+            members = run_calls(fit_member, [(*given, number) for number in numbers], self._n_jobs)
+        self._fitted += members
         if self._n_jobs > 1:
-            seconds_each = max(time.monotonic() - start, 1e-6) / len(tasks)
-            wanted = min(4 * self._batch, int(_BATCH_SECONDS / seconds_each))
-            self._batch = max(self._n_jobs, wanted)
+            seconds_each = max(time.monotonic() - start, 1e-6) / len(numbers)
+            self._batch = max(self._n_jobs, min(most, int(_BATCH_SECONDS / seconds_each)))
 
     def state(self) -> dict[str, Any]:
         require_keepable(_copy_for_member(self._plan, self._first))

@@ -9,9 +9,11 @@ from .resampling import CumulativeWeights as CumulativeWeights
 from .resampling import in_units as in_units
 from .resampling import mixed_bits as mixed_bits
 from .resampling import multiplicities as multiplicities
+from .resampling import multiplicities_of_samples as multiplicities_of_samples
 from .resampling import number_below as number_below
 from .resampling import number_of_draws as number_of_draws
 from .resampling import stream as stream
+from .resampling import streams as streams
 from .resampling import units_left_out as units_left_out
 from .statistic import BootstrapResult as BootstrapResult
 from .statistic import ConfidenceInterval as ConfidenceInterval

@@ -21,9 +21,11 @@ __all__ = [
     "in_units",
     "mixed_bits",
     "multiplicities",
+    "multiplicities_of_samples",
     "number_below",
     "number_of_draws",
     "stream",
+    "streams",
     "units_left_out",
 ]
 
@@ -106,6 +108,13 @@ def stream(seed: int, number: int) -> np.uint64:
     return np.uint64(mixed_bits(np.uint64(seed), np.uint64(number)))
 
 
+def streams(seed: int, numbers: np.ndarray) -> np.ndarray:
+    """The keys of several random sequences, uint64; see `stream`."""
+    keys = np.empty(len(numbers), np.uint64)
+    _fill_streams(np.uint64(seed), numbers.astype(np.uint64), keys)
+    return keys
+
+
 def units_left_out(
     weights: CumulativeWeights, seed: int, number: int, n_draws: int | None = None
 ) -> np.ndarray:
@@ -129,6 +138,28 @@ def multiplicities(
     drawn = np.zeros(len(weights.ends), np.int64)
     draw(weights.ends, weights.is_even, stream(seed, number), n_draws or weights.n_draws, drawn)
     return drawn
+
+
+def multiplicities_of_samples(
+    weights: CumulativeWeights, seed: int, numbers: np.ndarray, n_draws: int | None = None
+) -> np.ndarray:
+    """`multiplicities` of several samples, int64 (samples, n)."""
+    drawn = np.zeros((len(numbers), len(weights.ends)), np.int64)
+    keys = streams(seed, numbers)
+    _draw_samples(weights.ends, weights.is_even, keys, n_draws or weights.n_draws, drawn)
+    return drawn
+
+
+@kernel
+def _fill_streams(seed, numbers, keys):
+    for k in range(len(keys)):
+        keys[k] = mixed_bits(seed, numbers[k])
+
+
+@kernel
+def _draw_samples(ends, is_even, keys, n_draws, drawn):
+    for k in range(len(keys)):
+        draw(ends, is_even, keys[k], n_draws, drawn[k])
 
 
 @kernel

@@ -5,6 +5,7 @@ forest_classifier    base class for classification
 forest_regressor     base class for regression, with intervals and quantiles
 forest               base class of both: parameters and fit
 tree_collection      the trees of a fitted forest: prediction, slicing, adding
+rows                 the rows of a fit, in this process
 training_data        the data that trees are grown from: codes, targets, samples
 grower               grows the trees on several cores; a process for `slices.drive`
 registered_trees     grows trees by a registered criterion, see `register_criterion`

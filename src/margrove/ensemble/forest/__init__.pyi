@@ -12,6 +12,7 @@ from .importances import oob_impurity_importances as oob_impurity_importances
 from .intervals import LeafSamples as LeafSamples
 from .intervals import keep_leaf_samples as keep_leaf_samples
 from .proximity import proximities as proximities
+from .rows import LocalRows as LocalRows
 from .training_data import ForestTraining as ForestTraining
 from .training_data import Sampler as Sampler
 from .training_data import codes_of_rows as codes_of_rows

@@ -17,19 +17,10 @@ from margrove._data import seed_of
 from margrove._runtime import RANDOM_STATE, RUN_CONTROL, drive, require_memory, resolve_n_jobs
 from margrove.ensemble.bagging import warn_of_rows_in_every_bag
 from margrove.ensemble.bootstrap import CumulativeWeights, in_units, number_of_draws
-from margrove.ensemble.forest.grower import (
-    ForestGrower,
-    SpreadGrower,
-    processes_wanted,
-)
+from margrove.ensemble.forest.grower import ForestGrower
 from margrove.ensemble.forest.out_of_bag import OutOfBag, is_flat
-from margrove.ensemble.forest.training_data import (
-    ForestTraining,
-    SampledRows,
-    Sampler,
-    bin_in_order,
-    row_order,
-)
+from margrove.ensemble.forest.rows import LocalRows
+from margrove.ensemble.forest.training_data import ForestTraining, SampledRows, Sampler
 from margrove.ensemble.forest.tree_collection import SHARED_WITH_TREES, TreeCollection
 from margrove.grove import (
     CRITERIA,
@@ -46,15 +37,9 @@ from margrove.grove import (
 from margrove.grove.grow import Rules
 from margrove.grove.grow.search import CustomSearch
 from margrove.grove.serve import Kind, PackedTree, packed_of, rescaled, unfolded
-from margrove.grove.table import (
-    BinnedDataset,
-    TreeTable,
-    read_table,
-)
 
 __all__ = ["FOREST_PARAMETERS", "Forest"]
 
-_GROWERS = (ForestGrower, SpreadGrower)
 _MOST_TREES = 10_000  # of n_estimators="auto"
 _MOST_DRAWS = 2**52
 _LEAST_BYTES = 1000.0  # of a tree of one leaf, with its arrays
@@ -98,54 +83,57 @@ class Forest(TreeCollection):
         """
         self._check_parameters()
         self._check_combination()
+        return self._fit_rows(LocalRows(X, self), y, sample_weight)
+
+    def _fit_rows(self, rows: LocalRows, y: Any, sample_weight: Any) -> Self:
+        """Grow the trees from rows of this process, or from others with the same methods."""
         seed, earlier = self._seed_and_trees()
-        table = self._read(X)
         if sp.issparse(y):
             raise ValueError("sparse multilabel-indicator for y is not supported. Use y.toarray().")
-        training, learnt = self._training(table, y, sample_weight, seed)
+        training, learnt = self._training(rows, y, sample_weight, seed)
+        learnt = rows.table.attributes | learnt
         if self._is_done(earlier):
             return self
         if earlier:
-            self._check_same(training, table.attributes | learnt)
+            self._check_same(training, learnt)
         sampler = Sampler(training)
-        rules, kind = self._rules_and_kind(training, sampler)
+        rules_of, kind = self._rules_and_kind(training, sampler)
         out_of_bag = self._out_of_bag(kind, training)
-        grower = self._grower(training, sampler, rules, kind, earlier, out_of_bag)
+        grower = self._grower(rows, training, sampler, rules_of, kind, earlier, out_of_bag)
 
         def fitted() -> dict[str, Any]:
             trees = [*earlier, *grower.trees]
-            attributes = (
-                table.attributes
-                | learnt
-                | {
-                    "trees_": trees,
-                    "kind_": kind,
-                    "sampled_": training.sampled,
-                    "max_features_": rules(1).max_features,
-                }
-            )
+            attributes = learnt | {
+                "trees_": trees,
+                "kind_": kind,
+                "sampled_": training.sampled,
+                "max_features_": rules_of(1).max_features,
+            }
             if out_of_bag is not None and out_of_bag.curve:
                 attributes |= self._out_of_bag_attributes(out_of_bag, training, learnt, y)
-            return attributes | self._leaf_samples(training, sampler, trees, kind)
+            if not self._keeps_samples(kind):
+                return attributes
+            return attributes | {"leaf_samples_": rows.leaf_samples(training, sampler, trees, kind)}
 
-        self._grow(grower, fitted, X, y, sample_weight, earlier, out_of_bag)
+        self._grow(grower, fitted, rows.X, y, sample_weight, earlier, out_of_bag)
         self._commit(fitted())
         return self
 
     def _grower(
         self,
+        rows: LocalRows,
         training: ForestTraining,
         sampler: Sampler,
-        rules: Callable[[int], Rules],
+        rules_of: Callable[[int], Rules],
         kind: Kind,
         earlier: list[PackedTree],
         out_of_bag: OutOfBag | None,
     ) -> ForestGrower:
         """The process for the missing trees; out-of-bag sums already include earlier trees."""
-        grower = self._kind_of_grower(training)(
+        grower = rows.grower(
             training,
             sampler,
-            rules,
+            rules_of,
             kind,
             len(earlier),
             self._n_trees(earlier),
@@ -154,7 +142,7 @@ class Forest(TreeCollection):
             finish=self._finisher(kind, training),
             out_of_bag=out_of_bag,
             is_enough=is_flat if self.n_estimators == "auto" else None,
-            search=self._search(training),
+            search=self._search(rows, training),
         )
         if out_of_bag is not None and earlier:
             grower.add_to_out_of_bag(earlier)
@@ -231,7 +219,7 @@ class Forest(TreeCollection):
             warnings.warn(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self.sampled_.seed, list(self.trees_)
 
@@ -254,9 +242,8 @@ class Forest(TreeCollection):
     def _check_same(self, training: ForestTraining, found: dict[str, Any]) -> None:
         """Raise if a warm start has other columns or classes than the trees of the last fit."""
         before, now = self._signature(), copy.copy(self)
-        now.__dict__ = dict(vars(self)) | found
         kind = self.kind_._replace(criterion=CRITERIA[self.criterion].code)
-        now.__dict__ |= {"feature_names_in_": found.get("feature_names_in_"), "kind_": kind}
+        now._commit(found | {"kind_": kind})
         for name, value in now._signature().items():
             if value != before[name]:
                 raise ValueError(
@@ -269,33 +256,14 @@ class Forest(TreeCollection):
                 f"rows and has {training.sampled.n_rows}. Use warm_start=False."
             )
 
-    def _read(self, X: Any) -> TreeTable:
-        return read_table(X, self, self.categorical_features)
-
-    def _ordered(
-        self, table: TreeTable, target: np.ndarray, weight: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(rows, their weights, place of each row) in the order in which samples are drawn."""
-        return row_order(table, target, weight, bootstrap=self.bootstrap)
-
-    def _coded(self, table: TreeTable, order: np.ndarray, weight: np.ndarray) -> BinnedDataset:
-        """The table as codes of bins, with the rows in the order of `_ordered`."""
-        return bin_in_order(
-            table, order, self, weight=weight, max_bins=self.max_bins,
-            n_threads=resolve_n_jobs(self.n_jobs, unset="all"),
-        )  # fmt: skip
-
-    def _kind_of_grower(self, training: ForestTraining) -> type[ForestGrower]:
-        return SpreadGrower if processes_wanted() else ForestGrower
-
-    def _search(self, training: ForestTraining) -> CustomSearch | None:
+    def _search(self, rows: LocalRows, training: ForestTraining) -> CustomSearch | None:
         """The split search of a registered criterion; None for a criterion of margrove."""
         search = custom_search(
             self.criterion,
             n_outputs=len(training.targets.starts) - 1,
             constrained=self.monotonic_cst is not None,
         )
-        if search is not None and self._kind_of_grower(training) not in _GROWERS:
+        if search is not None and not rows.takes_registered_criteria:
             raise ValueError(
                 f"criterion={self.criterion!r} is registered in this process, but not on the "
                 "workers of the cluster. Use a built-in criterion, or the forest in margrove "
@@ -305,7 +273,7 @@ class Forest(TreeCollection):
 
     @abstractmethod
     def _training(
-        self, table: TreeTable, y: Any, sample_weight: Any, seed: int
+        self, rows: LocalRows, y: Any, sample_weight: Any, seed: int
     ) -> tuple[ForestTraining, dict[str, Any]]:
         """The training data, and fitted attributes that depend on the targets."""
 
@@ -424,7 +392,6 @@ class Forest(TreeCollection):
     def _residuals(self, out_of_bag: OutOfBag, training: ForestTraining) -> dict[str, Any]:
         return {}
 
-    def _leaf_samples(
-        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
-    ) -> dict[str, Any]:
-        return {}
+    def _keeps_samples(self, kind: Kind) -> bool:
+        """Whether the fitted attributes include the training targets in each leaf."""
+        return False

@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import check_training_labels, moderate
 from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
+from margrove.ensemble.forest.rows import LocalRows
 from margrove.ensemble.forest.training_data import ForestTraining, weights_of_rows
 from margrove.grove import CriterionNames, DecisionTree, DecisionTreeClassifier
 from margrove.grove.serve import by_output
 from margrove.grove.table import (
-    TreeTable,
     class_targets,
     class_weights_of_outputs,
     columns_of_labels,
@@ -37,9 +37,9 @@ class ForestClassifier(ClassifierMixin, Forest):
     }
 
     def _training(
-        self, table: TreeTable, y: Any, sample_weight: Any, seed: int
+        self, rows: LocalRows, y: Any, sample_weight: Any, seed: int
     ) -> tuple[ForestTraining, dict[str, Any]]:
-        n = table.X.shape[0]
+        n = rows.table.X.shape[0]
         outputs = columns_of_labels(y)
         self._check_scored(outputs)
         by_tree = self.class_weight == "balanced_subsample" and self.bootstrap
@@ -51,21 +51,21 @@ class ForestClassifier(ClassifierMixin, Forest):
         ]
         given = found[0].weight
         kept = which_count(given)
-        table, weight = table.of_rows(kept), given[kept]
+        rows, weight = rows.of_rows(kept), given[kept]
         codes = np.stack([labels.codes for labels in found], axis=1)[kept]
         factors = np.ones(len(weight))
         for labels, codes_of_output in zip(found, codes.T, strict=True):
             factors = moderate(factors * labels.factors[codes_of_output])
         target = codes[:, 0] if len(outputs) == 1 else codes
-        order, merged, places = self._ordered(table, target, weight)
-        data = self._coded(table, order, weight)
+        order, merged, places = rows.ordered(target, weight)
+        data = rows.coded(order, weight)
         classes = [labels.classes for labels in found]
         counts = [len(labels) for labels in classes]
         samples = samples_of(merged, sample_weight)
         targets = class_targets(codes[order], counts, moderate(merged * factors[order]), samples)
         single = len(classes) == 1
         training = ForestTraining(
-            table,
+            rows.table,
             order,
             data,
             targets,

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from margrove._data import check_targets, check_weights, moderate
 from margrove._runtime import resolve_n_jobs
 from margrove.ensemble.forest.forest import FOREST_PARAMETERS, Forest
-from margrove.ensemble.forest.intervals import Residuals, jackknife_variance, keep_leaf_samples
+from margrove.ensemble.forest.intervals import Residuals, jackknife_variance
 from margrove.ensemble.forest.out_of_bag import OutOfBag
-from margrove.ensemble.forest.training_data import ForestTraining, Sampler, weights_of_rows
+from margrove.ensemble.forest.rows import LocalRows
+from margrove.ensemble.forest.training_data import ForestTraining, weights_of_rows
 from margrove.grove import CRITERIA, CriterionNames, DecisionTree, DecisionTreeRegressor
-from margrove.grove.serve import Kind, PackedTree
+from margrove.grove.serve import Kind
 from margrove.grove.table import (
     MEDIAN_WEIGHT_BITS,
-    TreeTable,
     number_targets,
     power_of_two_near,
     samples_of,
@@ -39,19 +39,19 @@ class ForestRegressor(RegressorMixin, Forest):
     }
 
     def _training(
-        self, table: TreeTable, y: Any, sample_weight: Any, seed: int
+        self, rows: LocalRows, y: Any, sample_weight: Any, seed: int
     ) -> tuple[ForestTraining, dict[str, Any]]:
-        n = table.X.shape[0]
+        n = rows.table.X.shape[0]
         given = check_targets(y, n, multi_output=True)
         numbers = given[:, None] if given.ndim == 1 else given
         weight = moderate(check_weights(sample_weight, n))
         kept = which_count(weight)
-        table, numbers, weight = table.of_rows(kept), numbers[kept], weight[kept]
+        rows, numbers, weight = rows.of_rows(kept), numbers[kept], weight[kept]
         CRITERIA[self.criterion].check_targets(numbers)
         scale = power_of_two_near(numbers)
         target = numbers[:, 0] if numbers.shape[1] == 1 else numbers
-        order, merged, places = self._ordered(table, target, weight)
-        data = self._coded(table, order, weight)
+        order, merged, places = rows.ordered(target, weight)
+        data = rows.coded(order, weight)
         is_median = CRITERIA[self.criterion].has_medians
         targets = number_targets(
             numbers[order] / scale,
@@ -60,7 +60,7 @@ class ForestRegressor(RegressorMixin, Forest):
             **({"bits": MEDIAN_WEIGHT_BITS} if is_median else {}),
         )
         training = ForestTraining(
-            table,
+            rows.table,
             order,
             data,
             targets,
@@ -109,26 +109,12 @@ class ForestRegressor(RegressorMixin, Forest):
             )
         }
 
-    def _leaf_samples(
-        self, training: ForestTraining, sampler: Sampler, trees: list[PackedTree], kind: Kind
-    ) -> dict[str, Any]:
-        if not self.keep_samples:
-            return {}
-        if kind.n_outputs > 1:
+    def _keeps_samples(self, kind: Kind) -> bool:
+        if self.keep_samples and kind.n_outputs > 1:
             raise ValueError(
                 "keep_samples=True supports one output only. Fit one forest for each output."
             )
-        return {
-            "leaf_samples_": keep_leaf_samples(
-                trees,
-                kind,
-                training.table.X,
-                training.order,
-                training.targets.raw * training.scale,
-                lambda number: sampler.weights(number)[0],
-                resolve_n_jobs(self.n_jobs, unset="all"),
-            )
-        }
+        return bool(self.keep_samples)
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the predictions of the trees."""

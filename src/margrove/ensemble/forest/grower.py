@@ -12,12 +12,11 @@ import numpy as np
 from margrove._runtime import (
     SLICE_SECONDS,
     MisfitError,
-    processes_wanted,
     run_tiles,
     spread,
     whole_number,
 )
-from margrove.ensemble.bootstrap import stream
+from margrove.ensemble.bootstrap import stream, streams
 from margrove.ensemble.forest.out_of_bag import OutOfBag
 from margrove.ensemble.forest.registered_trees import RegisteredTree
 from margrove.ensemble.forest.training_data import ForestTraining, Sampler
@@ -25,12 +24,17 @@ from margrove.grove.grow import ForestTreeBuilder, Rules, columns_of
 from margrove.grove.grow.search import CustomSearch
 from margrove.grove.serve import Kind, PackedTree, TreeForm, cuts_of, leaves_of_some
 
-__all__ = ["ForestGrower", "SpreadGrower", "key_of", "processes_wanted"]
+__all__ = ["ForestGrower", "SpreadGrower", "key_of"]
 
 # After this much work, a millisecond or so, a worker checks the time: at the end of a slice all
 # workers wait for the last one.
 _WORK_AT_ONCE = 500_000.0
 _MANY_COLUMNS = 128  # from here on, codes are stored row by row: a row has several cache lines
+# Small trees grow together, in compiled calls of some milliseconds.
+_MOST_ROWS = 4096  # of a small tree
+_CELLS_OF_A_TREE = 1 << 16  # rows times features of a small tree, at most
+_CELLS_AT_ONCE = 1 << 18  # of trees that grow together
+_MOST_AT_ONCE = 32  # trees that grow together
 _CHUNKS = 4  # for each worker process, so that all of them end at about the same time
 _TREES_AND_DRAWS = 0x9E3779B9  # separates the random numbers of trees and samples
 
@@ -85,6 +89,7 @@ class ForestGrower:
             row_major=len(training.data.codes.narrow) >= _MANY_COLUMNS,
         )
         self._cuts = cuts_of(training.data)
+        self._at_once = self._trees_at_once(last - first, n_threads)
         # No locks, because an interrupt could come while one is held. Counting and storing are
         # atomic steps of the interpreter.
         self._numbers: Iterator[int] = itertools.count(first)
@@ -193,8 +198,23 @@ class ForestGrower:
         self._n_nodes += len(tree)
         del self._grown[number]
 
+    def _trees_at_once(self, n_trees: int, n_threads: int) -> int:
+        """How many trees a worker grows together; 0 for trees that are not small."""
+        n = self._training.data.n_rows
+        cells = n * min(self._rules.max_features, self._training.data.n_features)
+        is_small = n <= _MOST_ROWS and cells <= _CELLS_OF_A_TREE
+        if not (is_small and self._sampler.is_plain and self._sampler.most < 2**31):
+            return 0
+        fair = -(-n_trees // n_threads)
+        return max(1, min(fair, _MOST_AT_ONCE, _CELLS_AT_ONCE // max(1, cells)))
+
     def _work(self, worker: int, deadline: float) -> None:
-        """The loop of one worker: grow a tree, then take the next, until the deadline."""
+        """The loop of one worker: grow some trees, then take the next, until the deadline."""
+        if self._at_once > 0:
+            builder = self._builder(worker)
+            if isinstance(builder, ForestTreeBuilder) and builder.takes_many:
+                self._work_together(builder, deadline)
+                return
         while True:
             if self._current[worker] < 0 and not self._take(worker):
                 return
@@ -203,16 +223,35 @@ class ForestGrower:
                 builder.advance(_WORK_AT_ONCE)
                 if time.monotonic() >= deadline and not builder.finished:
                     return
-            number = self._current[worker]
-            tree = builder.packed()
-            if self._finish is not None:
-                tree = self._finish(tree)
-            unseen = self._out_of_bag_leaves(tree, number) if self._wants_out_of_bag else None
-            self._halved[number] = builder.n_balanced
-            self._grown[number] = (tree, unseen)
+            self._keep(self._current[worker], builder.packed(), builder.n_balanced)
             self._current[worker] = -1
             if time.monotonic() >= deadline:
                 return
+
+    def _work_together(self, builder: ForestTreeBuilder, deadline: float) -> None:
+        """`_work` for small trees: many of them in one compiled call."""
+        seed = self._training.sampled.seed
+        while True:
+            taken = list(itertools.islice(self._numbers, self._at_once))
+            numbers = np.array([number for number in taken if number < self._last], np.int64)
+            if not len(numbers) or self._enough:
+                return
+            weights = self._sampler.weights_of_trees(numbers)
+            keys = streams(seed ^ _TREES_AND_DRAWS, numbers)
+            rules = self._rules_of(int(weights[0].sum()))
+            trees, halved = builder.grow_all(weights, keys, rules)
+            for number, tree, n_balanced in zip(numbers.tolist(), trees, halved, strict=True):
+                self._keep(number, tree, n_balanced)
+            if time.monotonic() >= deadline:
+                return
+
+    def _keep(self, number: int, tree: PackedTree, n_balanced: int) -> None:
+        """A tree that has grown, with its out-of-bag leaves."""
+        if self._finish is not None:
+            tree = self._finish(tree)
+        unseen = self._out_of_bag_leaves(tree, number) if self._wants_out_of_bag else None
+        self._halved[number] = n_balanced
+        self._grown[number] = (tree, unseen)
 
     def _take(self, worker: int) -> bool:
         """Start the next tree; False if there is none."""

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from margrove._data import canonical_form
-from margrove.ensemble.bootstrap import CumulativeWeights, multiplicities, units_left_out
+from margrove.ensemble.bootstrap import (
+    CumulativeWeights,
+    multiplicities,
+    multiplicities_of_samples,
+    units_left_out,
+)
 from margrove.grove.table import (
     BinnedDataset,
     Targets,
@@ -199,6 +204,18 @@ class Sampler:
         if self._factors is not None:
             return samples * self._factors, samples
         return samples, samples
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the weights of all trees are numbers of samples, with the same sum."""
+        return self.weights_count and self.unit == 1.0
+
+    def weights_of_trees(self, trees: np.ndarray) -> np.ndarray:
+        """The weights of the rows in several trees, int64 (trees, m), where they are plain."""
+        if self._cumulative is None:
+            return np.repeat(self._targets.weight[None, :], len(trees), axis=0)
+        sampled = self._sampled
+        return multiplicities_of_samples(self._cumulative, sampled.seed, trees, sampled.n_draws)
 
     def left_out(self, tree: int) -> np.ndarray:
         """How many units of each row are not in the sample of a tree, int32 (m,)."""

@@ -10,6 +10,9 @@ losses/              the losses, one file each, with their registry
 exact/               trees with exact splits, and the rounds of the classic estimators
 hist/                trees on binned features, and the rounds of the histogram estimators
 early_stopping       scores after each round, and when to stop
+pieced_rows          a table in pieces that are read when they are needed
+joint_selection      the k-th smallest of numbers that several machines have
+scoring              the parameter `scoring` of the histogram estimators
 history              the record of the rounds, and warnings about failures
 round_states         rounds as plain values for checkpoints, and back
 verbose_table        the table of rounds that `verbose` prints

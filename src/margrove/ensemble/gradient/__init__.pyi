@@ -13,9 +13,14 @@ from .hist_boosting import HistBoosting as HistBoosting
 from .hist_estimators import HistGradientBoostingClassifier as HistGradientBoostingClassifier
 from .hist_estimators import HistGradientBoostingRegressor as HistGradientBoostingRegressor
 from .history import GradientHistory as GradientHistory
+from .pieced_rows import PiecedRows as PiecedRows
+from .pieced_rows import PieceOfRows as PieceOfRows
+from .pieced_rows import renumbered as renumbered
 from .round_states import restore_rounds as restore_rounds
 from .round_states import state_of_rounds as state_of_rounds
+from .scoring import uses_rows as uses_rows
 from .training_data import GradientData as GradientData
 from .training_data import RowDraws as RowDraws
 from .training_data import TrainingRows as TrainingRows
+from .training_data import places_of_rows as places_of_rows
 from .training_data import with_values as with_values

@@ -11,9 +11,9 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import seed_of
-from margrove._runtime import Ending, Estimator, drive, resolve_n_jobs
+from margrove._runtime import ALONE, Collective, Ending, Estimator, drive, resolve_n_jobs
 from margrove.ensemble.gradient.early_stopping import SoFar
-from margrove.ensemble.gradient.hist import LARGEST_VALUE
+from margrove.ensemble.gradient.hist import LARGEST_VALUE, every_row
 from margrove.ensemble.gradient.history import GradientHistory, history_of, progress_of
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.ensemble.gradient.training_data import GradientData, RowDraws
@@ -75,15 +75,20 @@ class GradientBoosted(Estimator):
     def _rate(self) -> float:
         return min(float(self.learning_rate), LARGEST_VALUE)
 
-    def _draws(self, data: GradientData, seed: int) -> Callable[[int], np.ndarray | None]:
+    def _draws(
+        self, data: GradientData, seed: int, collective: Collective = ALONE
+    ) -> Callable[[int], np.ndarray | None]:
         """A function that gives the rows of a round, int32; None for all rows."""
         if self.subsample == 1.0:
-            return lambda number: None
-        draws, size = self._row_draws(data, seed), max(1, int(self.subsample * data.n_rows))
+            return every_row
+        n = np.array([data.n_rows])
+        collective.sum(n)
+        draws = self._row_draws(data, seed, collective)
+        size = max(1, int(self.subsample * int(n[0])))
         return lambda number: draws.subsample(number, size)
 
-    def _row_draws(self, data: GradientData, seed: int) -> RowDraws:
-        return RowDraws(data, seed, n_threads=self._threads())
+    def _row_draws(self, data: GradientData, seed: int, collective: Collective = ALONE) -> RowDraws:
+        return RowDraws(data, seed, n_threads=self._threads(), collective=collective)
 
     def _run(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import finite_array, numbers_of, region, require_memory
+from margrove._runtime import ALONE, Collective, finite_array, numbers_of, region, require_memory
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.grove.serve import Kind, PackedTree, add_round, is_flat, leaves_of_rows
 
@@ -21,11 +21,15 @@ _ROWS_OF_A_TILE = 8192
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Validation rows; X as in `TreeTable`, weight float64 (n,) or None."""
+    """Validation rows; X as in `TreeTable`, weight float64 (n,) or None.
+
+    numbers   int64 (n,)  their numbers, if other members of a collective have more of them
+    """
 
     X: Any
     y: np.ndarray
     weight: np.ndarray | None
+    numbers: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,9 @@ class Monitor:
         tol: float = 1e-7,
         scores: Sequence[float] = (),
         n_threads: int = 1,
+        collective: Collective = ALONE,
     ) -> None:
+        self._collective = collective
         self._kind, self._held_out, self._raw = kind, held_out, raw
         self._score, self._n_iter_no_change, self._tol = score, n_iter_no_change, tol
         self.scores, self._n_threads = list(scores), n_threads
@@ -150,7 +156,9 @@ class Monitor:
             return float(self._score(raw))
         assert self._held_out is not None
         rows = self._held_out
-        return -loss.value(rows.y, raw, rows.weight, n_threads=self._n_threads)
+        return -loss.value(
+            rows.y, raw, rows.weight, n_threads=self._n_threads, collective=self._collective
+        )
 
     @property
     def says_stop(self) -> bool:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import warnings
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import check_scoring
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from margrove._data import check_weights, moderate
-from margrove._runtime import RANDOM_STATE, RUN_CONTROL
+from margrove._runtime import ALONE, RANDOM_STATE, RUN_CONTROL, Collective, is_unattended
 from margrove.ensemble.gradient.boosted_trees import (
     GradientBoosted,
     kind_of,
 )
 from margrove.ensemble.gradient.early_stopping import HeldOut, Monitor, SoFar
-from margrove.ensemble.gradient.hist import GradientRounds, GradientSettings, bins_and_table
+from margrove.ensemble.gradient.hist import (
+    GradientRounds,
+    GradientSettings,
+    bins_and_table,
+    joint_bins_and_table,
+)
 from margrove.ensemble.gradient.history import warn_of_failure
 from margrove.ensemble.gradient.losses import (
     GradientLoss,
 )
+from margrove.ensemble.gradient.pieced_rows import PiecedRows
+from margrove.ensemble.gradient.scoring import scorer_of
 from margrove.ensemble.gradient.training_data import GradientData
 from margrove.exceptions import DataWarning
 from margrove.grove.serve import TreeForm
@@ -251,11 +257,16 @@ class HistBoosting(GradientBoosted):
         so_far: SoFar,
         seed: int,
         stops_early: bool,
+        collective: Collective = ALONE,
     ) -> GradientRounds:
+        """The rounds; `given` and `held_out` are the rows of one member of the collective."""
         loss, kind = self._loss_for(given), kind_of(given.table.n_categories)
         settings = self._settings(given, loss, seed)
         rows, n_threads = given.training_rows, self._threads()
-        bins, table = bins_and_table(
+        make: Any = bins_and_table
+        if isinstance(given.X, PiecedRows):
+            make = functools.partial(joint_bins_and_table, collective=collective)
+        bins, table = make(
             given.X,
             given.table.n_categories,
             max_bins=self.max_bins,
@@ -264,7 +275,7 @@ class HistBoosting(GradientBoosted):
         )
         monitor = None
         if stops_early:
-            monitor = self._monitor(given, held_out, so_far, loss, kind)
+            monitor = self._monitor(given, held_out, so_far, loss, kind, collective)
         return GradientRounds(
             bins,
             table,
@@ -274,11 +285,15 @@ class HistBoosting(GradientBoosted):
             settings,
             self.max_iter - len(so_far.rounds),
             first_round=len(so_far.rounds),
-            draw=self._draws(given, seed),
+            draw=self._draws(given, seed, collective),
             monitor=monitor,
             losses=so_far.losses,
             form=TreeForm(kind, given.X.shape[1]),
             n_threads=n_threads,
+            collective=collective,
+            one_by_one=not is_unattended(self)
+            or self.max_time is not None
+            or self.on_interrupt == "keep",
         )
 
     def _so_far(self, given: GradientData, loss: GradientLoss) -> SoFar:
@@ -350,14 +365,16 @@ class HistBoosting(GradientBoosted):
         so_far: SoFar,
         loss: GradientLoss,
         kind: Any,
+        collective: Collective = ALONE,
     ) -> Monitor:
         raw = np.empty((loss.n_scores, 0))
         if held_out is not None:
             raw = so_far.raw_of(held_out.X, kind)
         score = None
         if self.scoring != "loss":
-            rows = held_out or HeldOut(given.X, given.y, given.training_rows.total_weight)
-            score = self._scorer(given, rows, loss)
+            weight = given.training_rows.total_weight
+            rows = held_out or HeldOut(given.X, given.y, weight, given.origin)
+            score = scorer_of(self, given, rows, loss, collective)
         return Monitor(
             kind,
             held_out,
@@ -367,33 +384,8 @@ class HistBoosting(GradientBoosted):
             tol=self.tol,
             scores=so_far.scores,
             n_threads=self._threads(),
+            collective=collective,
         )
-
-    def _scorer(
-        self, given: GradientData, rows: HeldOut, loss: GradientLoss
-    ) -> Callable[[np.ndarray], float]:
-        """A function that computes `scoring` on the rows from their raw scores."""
-        current = copy.copy(self)
-        current.__dict__ = self.get_params(deep=False)
-        scorer = check_scoring(current, self.scoring)
-        targets = rows.y * given.scale if given.classes is None else rows.y.astype(np.int64)
-        y = targets if given.classes is None else given.classes[targets]
-
-        def score(raw: np.ndarray) -> float:
-            known = {"_loss": loss, "_rounds": [], "_known_raw": raw * given.scale}
-            if given.classes is not None:
-                known["classes_"] = given.classes
-            current.__dict__ = self.get_params(deep=False) | given.table.attributes | known
-            weights = {} if rows.weight is None else {"sample_weight": rows.weight}
-            value = float(scorer(current, rows.X, y, **weights))
-            if np.isnan(value):
-                raise ValueError(
-                    f"scoring={self.scoring!r} returned NaN, so early stopping is not possible. "
-                    "Use another scoring, or early_stopping=False."
-                )
-            return value
-
-        return score
 
     def _raw(self, X: Any) -> np.ndarray:
         known: np.ndarray | None = vars(self).get("_known_raw")

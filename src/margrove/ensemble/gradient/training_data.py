@@ -21,9 +21,10 @@ from margrove._data import (
     read_only,
     scramble,
 )
-from margrove._runtime import kernel, region
+from margrove._runtime import ALONE, Collective, kernel, region
 from margrove.ensemble.bagging import with_nan_as_number
 from margrove.ensemble.bootstrap import stream
+from margrove.ensemble.gradient.joint_selection import select
 from margrove.ensemble.gradient.losses import GradientLoss
 from margrove.grove.serve import is_flat
 from margrove.grove.table import TreeTable, power_of_two_near, samples_of, which_count
@@ -34,6 +35,7 @@ __all__ = [
     "TrainingRows",
     "class_data",
     "number_data",
+    "places_of_rows",
     "with_values",
 ]
 
@@ -86,6 +88,7 @@ class GradientData:
     classes   the labels, or None for regression
     scale     a power of two by which very large or small targets were divided
     origin    int64 (n,)  the original row of each row; None if they are the same
+    places    uint64 (n,)  places in the canonical order of all rows, if other machines have some
     """
 
     table: TreeTable
@@ -95,6 +98,7 @@ class GradientData:
     classes: np.ndarray | None
     scale: float = 1.0
     origin: np.ndarray | None = None
+    places: np.ndarray | None = None
 
     @property
     def X(self) -> Any:  # noqa: N802
@@ -123,6 +127,7 @@ class GradientData:
             weight=None if self.weight is None else self.weight[rows],
             copies=None if self.copies is None else self.copies[rows],
             origin=rows if self.origin is None else self.origin[rows],
+            places=None if self.places is None else self.places[rows],
         )
 
     def with_origin(self, kept: np.ndarray | slice) -> GradientData:
@@ -208,35 +213,53 @@ def _data(
     return GradientData(table, y, weight, None, classes)
 
 
+def places_of_rows(data: GradientData, group_of: np.ndarray) -> np.ndarray:
+    """uint64 (n,): the numbers of the rows in canonical order, from 1 on.
+
+    group_of   int64 (n,), equal for equal rows
+    """
+    places = np.empty(data.n_rows, np.uint64)
+    if data.weight is None:
+        _number_by_group(read_only(group_of), places)
+    else:
+        order = np.lexsort((data.weight, group_of))
+        places[order] = np.arange(1, data.n_rows + 1)
+    return places
+
+
 class RowDraws:
-    """Random draws of the rows of a training set."""
+    """Random draws of the rows of a training set, which members of a collective may have.
 
-    def __init__(self, data: GradientData, seed: int, *, n_threads: int = 1) -> None:
-        content = data.X
-        if not is_flat(content) or _has_odd_cells(content, n_threads):
-            content = with_nan_as_number(_finite(content))
-        form = canonical_form(content, data.y, np.ones(data.n_rows))
-        self._number(data, form.group_of, seed)
+    places   uint64 (n,), see `GradientData`
+    """
 
-    def _number(self, data: GradientData, group_of: np.ndarray, seed: int) -> None:
-        """Number the rows in canonical order; group_of int64 (n,) is equal for equal rows."""
-        places = np.empty(data.n_rows, np.uint64)
-        if data.weight is None:
-            _number_by_group(read_only(group_of), places)
-        else:
-            order = np.lexsort((data.weight, group_of))
-            places[order] = np.arange(1, data.n_rows + 1)
-        self._places, self._seed, self._y = places, seed, data.y
-        self._classes = data.classes
+    def __init__(
+        self,
+        data: GradientData,
+        seed: int,
+        *,
+        n_threads: int = 1,
+        collective: Collective = ALONE,
+    ) -> None:
+        places = data.places
+        if places is None:
+            content = data.X
+            if not is_flat(content) or _has_odd_cells(content, n_threads):
+                content = with_nan_as_number(_finite(content))
+            form = canonical_form(content, data.y, np.ones(data.n_rows))
+            places = places_of_rows(data, form.group_of)
+        self.places, self._seed = places, seed
+        self._y, self._classes, self._collective = data.y, data.classes, collective
 
     def _keys(self, number: int, purpose: int) -> np.ndarray:
         key = stream(int(stream(self._seed, number)), purpose)
-        return scramble(self._places * _GOLDEN + key)
+        return scramble(self.places * _GOLDEN + key)
 
     def subsample(self, number: int, size: int) -> np.ndarray:
         """`size` rows for round `number`, int32, ascending."""
         keys = self._keys(number, _SUBSAMPLE)  # all different
-        return np.flatnonzero(keys <= _smallest(keys, size)).astype(np.int32)
+        limit = _smallest(keys, size, self._collective)
+        return np.flatnonzero(keys <= limit).astype(np.int32)
 
     def held_out(self, size: int) -> np.ndarray:
         """At most `size` validation rows, ascending.
@@ -262,8 +285,11 @@ class RowDraws:
         return np.flatnonzero(is_held_out)
 
 
-def _smallest(keys: np.ndarray, number: int) -> Any:
+def _smallest(keys: np.ndarray, number: int, collective: Collective = ALONE) -> Any:
     """The largest of the `number` smallest keys."""
+    if collective.size > 1:
+        ones, starts = np.ones(len(keys), np.int64), np.array([0, len(keys)])
+        return select(keys, ones, starts, lambda total: np.array([number]), collective).keys[0]
     return np.partition(keys, number - 1)[number - 1]
 
 

@@ -51,10 +51,20 @@ from margrove.grove.grow.search import (
     new_local_rows,
     new_search_buffers,
 )
-from margrove.grove.serve import Cuts, PackedTree, cuts_of, pack
+from margrove.grove.serve import (
+    Cuts,
+    PackedTree,
+    append_packed,
+    cuts_of,
+    new_packed_run,
+    pack,
+    trees_of_run,
+)
 from margrove.grove.table import BinnedDataset, Columns, Targets
 
 __all__ = ["ForestTreeBuilder"]
+
+_MANY_FEATURES = 32  # from here on, a node remembers which features are constant
 
 
 class _Arrays(NamedTuple):
@@ -64,6 +74,8 @@ class _Arrays(NamedTuple):
     identity      int64 (n,)  0, 1, 2, ... for searches that ask for it; else empty
     frontier      nodes that are still to be split, and counters
     swaps         int64 (d,)  by which drawn features are put back
+    constant      uint64 (slots, words)  for each node that waits, a bit for each feature that is
+                  known to be constant in it; no slots for tables of few features
     buffers, local    of one search
     """
 
@@ -72,6 +84,7 @@ class _Arrays(NamedTuple):
     identity: np.ndarray
     frontier: Frontier
     swaps: np.ndarray
+    constant: np.ndarray
     buffers: SearchBuffers
     local: LocalRows
 
@@ -122,6 +135,7 @@ class ForestTreeBuilder:
             identity=np.arange(0 if self._general is None else n),
             frontier=new_frontier(1024),
             swaps=np.zeros(d, np.int64),
+            constant=_new_constant(d, rules, max_leaves),
             buffers=buffers,
             local=new_local_rows(n, n_stats, is_class=is_class, row_is_sample=row_is_sample),
         )
@@ -171,6 +185,32 @@ class ForestTreeBuilder:
             self._columns, self._n_categories, weights_count=self._weights_count,
         )  # fmt: skip
 
+    @property
+    def takes_many(self) -> bool:
+        """Whether `grow_all` can grow the trees: most forests of numbers and classes."""
+        return self._is_fast and self._general is None and self._weights_count
+
+    def grow_all(
+        self, weights: np.ndarray, keys: np.ndarray, rules: Rules
+    ) -> tuple[list[PackedTree], list[int]]:
+        """Whole trees, and how many splits of each halve a node: all in one compiled call.
+
+        weights int64 (trees, n), keys uint64 (trees,): as in `start`. The rules are those of all
+        trees.
+        """
+        n, n_trees = len(self._arrays.rows), len(keys)
+        most = 2 * n + 4
+        if len(self._nodes.stats) < most or len(self._arrays.frontier.heap) < most + 2:
+            self._nodes = with_room(self._nodes, 0, max(most, len(self._nodes.stats)), 0)
+            frontier = longer_frontier(self._arrays.frontier, most)
+            self._arrays = self._arrays._replace(frontier=frontier)
+        weight = np.zeros(n, np.int64)
+        targets = self._targets._replace(weight=weight, samples=weight)
+        run = new_packed_run(n_trees, 2 * n, targets)
+        _grow_trees(self._arrays, self._columns, targets, rules, self._max_leaves, self._nodes,
+                    weights, keys.view(np.int64), self._cuts, run)  # fmt: skip
+        return trees_of_run(run), run.n_balanced.tolist()
+
     def _make_room(self) -> None:
         """Room for some more nodes and sets."""
         used, words = int(self._progress["n_nodes"][0]), int(self._progress["n_words"][0])
@@ -184,6 +224,13 @@ class ForestTreeBuilder:
         if len(self._arrays.frontier.heap) < capacity + 2:
             frontier = longer_frontier(self._arrays.frontier, capacity)
             self._arrays = self._arrays._replace(frontier=frontier)
+
+
+def _new_constant(d: int, rules: Rules, max_leaves: int) -> np.ndarray:
+    """Two slots for each level: where trees grow depth-first, no more nodes wait there."""
+    levels = min(rules.max_depth, rules.greedy_depth) + 1
+    is_wanted = d >= _MANY_FEATURES and max_leaves == 0
+    return np.zeros((2 * levels if is_wanted else 0, d // 64 + 1), np.uint64)
 
 
 def is_fast_case(targets: Targets, rules: Rules) -> bool:
@@ -205,6 +252,21 @@ def _list_rows(weight, rows):
         rows[count] = row
         count += weight[row] > 0
     return count
+
+
+@kernel
+def _grow_trees(arrays, columns, targets, rules, max_leaves, nodes, weights, keys, cuts, run):
+    """Grow and pack trees for which there is room for all nodes."""
+    progress = arrays.frontier.progress
+    for tree in range(len(keys)):
+        for row in range(weights.shape[1]):
+            targets.weight[row] = weights[tree, row]
+        n_rows = _list_rows(targets.weight, arrays.rows)
+        begin_root(nodes, n_rows, keys[tree])
+        progress.n_nodes[0], progress.n_leaves[0], progress.n_new[0] = 1, 1, 1
+        progress.n_frontier[0], progress.n_words[0], progress.newest[0] = 0, 0, 0
+        _grow(arrays, columns, targets, rules, True, max_leaves, 0, nodes, None, np.inf)
+        append_packed(nodes, progress.n_nodes[0], cuts, run, tree)
 
 
 @kernel(bare=True)

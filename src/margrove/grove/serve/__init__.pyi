@@ -27,8 +27,11 @@ from .tree_arrays import by_output as by_output
 from .tree_arrays import predicted_classes as predicted_classes
 from .tree_arrays import subtree as subtree
 from .tree_packing import Cuts as Cuts
+from .tree_packing import append_packed as append_packed
 from .tree_packing import cuts_of as cuts_of
+from .tree_packing import new_packed_run as new_packed_run
 from .tree_packing import pack as pack
+from .tree_packing import trees_of_run as trees_of_run
 from .tree_sums import TreeSum as TreeSum
 from .tree_sums import predictions_of as predictions_of
 from .tree_sums import shares_of_branches as shares_of_branches

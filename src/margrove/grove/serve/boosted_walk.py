@@ -11,8 +11,8 @@ from margrove._runtime import kernel, region
 from margrove.grove.grow.search import SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, Kind, PackedTree
 
-__all__ = ["WALKS_AT_ONCE", "JoinedTrees", "features_of", "have_sets", "join_trees",
-           "starts_of", "walk", "walk_tile"]  # fmt: skip
+__all__ = ["WALKS_AT_ONCE", "JoinedTrees", "features_of", "have_sets", "join_sound_trees",
+           "join_trees", "starts_of", "walk", "walk_tile"]  # fmt: skip
 
 WALKS_AT_ONCE = 8
 _LOW_WORD = np.int64(0xFFFFFFFF)
@@ -50,6 +50,11 @@ def join_trees(trees: list[PackedTree], n_categories: np.ndarray) -> JoinedTrees
         kind = Kind(SQUARED, (), 1, n_categories)
         for tree in trees:  # the one that is not sound raises
             tree.require_sound(kind, len(n_categories))
+    return join_sound_trees(trees, n_categories)
+
+
+def join_sound_trees(trees: list[PackedTree], n_categories: np.ndarray) -> JoinedTrees:
+    """Join trees that have been checked; the number of a leaf may be the index of its value."""
     sizes, nodes, words = _concatenated(trees)
     roots = starts_of(sizes)
     nodes[1::2] += np.repeat(roots[:-1], sizes)

@@ -2,18 +2,21 @@
 
 A tile is a run of rows: it copies them, checks them, and walks them through one tree after the
 other. Trees stay where they are; compiled code gets the addresses of their arrays. What a tile
-computes for a row depends on that row only.
+computes for a row depends on that row only. Many rows find their leaves in small trees with tables
+of bits instead of walks; see `leaf_bits`.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import NamedTuple
 
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import carray, kernel, pointer_to, region
+from margrove._runtime import carray, fetch, kernel, pointer_to, region
+from margrove.grove.serve.boosted_walk import join_sound_trees
 from margrove.grove.serve.forest_walk import (
     add_numbers,
     add_rows,
@@ -21,6 +24,14 @@ from margrove.grove.serve.forest_walk import (
     starts_of_outputs,
     walk,
     walk_any,
+)
+from margrove.grove.serve.leaf_bits import (
+    BLOCK,
+    BlockBuffers,
+    LeafBits,
+    find_places,
+    leaf_bits_of,
+    write_codes,
 )
 from margrove.grove.serve.packed_trees import Kind, PackedTree
 
@@ -31,7 +42,15 @@ _WALKS_AT_ONCE = 8
 _MANY_TREES = 10  # from here on, rows are sorted
 _FEW_ROWS = 2048
 _SMALLEST_TILE, _LARGEST_TILE = 512, 2048
-_TILES = 256
+_CELLS_OF_A_TILE = 1 << 16
+_TILES_OF_A_THREAD = 4  # where there are several threads
+_WORDS_OF_A_LINE = 8  # 64 bytes
+_SMALLEST_FETCHED, _NODES_OF_A_ROW = 2048, 32  # measured
+# Measured: tables are faster for trees of up to so many nodes on average, and where the time that
+# they save, for each row and tree, exceeds the time to make them.
+_NODES_FOR_TABLES = 320
+_LEAST_FOR_TABLES, _ROWS_OF_A_NODE = 200_000, 40  # rows times trees; and for each node
+_FEATURES_OF_A_TREE = 2
 _TYPES = {np.dtype(np.int32): 0, np.dtype(np.int64): 1, np.dtype(np.float64): 2}
 
 
@@ -85,7 +104,7 @@ class ForestTables:
 
     def _find_leaves(self, X: np.ndarray, order: np.ndarray, found: np.ndarray) -> bool:
         """Fill found (trees, n) for the first trees; False if X has infinity."""
-        size = self._rows_of_a_tile(len(X))
+        size = self._rows_of_a_tile(*X.shape)
         finite = np.ones(-(-len(X) // size), dtype=bool)
         _find_leaves(len(finite), self._n_threads, size, read_only(X), order, self._trees, found,
                      finite)  # fmt: skip
@@ -93,14 +112,32 @@ class ForestTables:
 
     def _walk(self, X: np.ndarray, what: int, found: np.ndarray, labels: np.ndarray) -> bool:
         """Fill `found` or `labels`; False if X has infinity."""
-        size = self._rows_of_a_tile(len(X))
+        has_bits = self._is_worth_tables(*X.shape)
+        bits = self._bits() if has_bits else _no_bits()
+        order = np.empty(0, np.int64) if has_bits else self._order(X)
+        size = BLOCK if has_bits else self._rows_of_a_tile(*X.shape)
         finite = np.ones(-(-len(X) // size), dtype=bool)
-        _walk_tile(len(finite), self._n_threads, size, read_only(X), self._order(X), self._trees,
-                   what, found, labels, finite)  # fmt: skip
+        _walk_tile(len(finite), self._n_threads, size, read_only(X), order, self._trees, bits, what,
+                   found, labels, finite)  # fmt: skip
         return bool(finite.all())
 
-    def _rows_of_a_tile(self, n: int) -> int:
-        return min(max(_SMALLEST_TILE, n // _TILES), _LARGEST_TILE)
+    def _is_worth_tables(self, n: int, d: int) -> bool:
+        """Whether tables of bits are faster than walks, with the time to make them."""
+        n_trees, n_nodes = len(self._kept), sum(map(len, self._kept))
+        return (
+            n * n_trees >= _LEAST_FOR_TABLES + _ROWS_OF_A_NODE * n_nodes
+            and n_nodes <= _NODES_FOR_TABLES * n_trees
+            and min(d, n_nodes // 2) <= _FEATURES_OF_A_TREE * n_trees
+        )
+
+    def _bits(self) -> LeafBits:
+        return leaf_bits_of(join_sound_trees(self._kept, self._trees.n_categories))
+
+    def _rows_of_a_tile(self, n: int, d: int) -> int:
+        """Many, as all trees are read for each tile, but as many as stay in the cache."""
+        n_tiles = 1 if self._n_threads == 1 else _TILES_OF_A_THREAD * self._n_threads
+        wanted = min(max(_SMALLEST_TILE, -(-n // n_tiles)), _LARGEST_TILE)
+        return max(min(wanted, _CELLS_OF_A_TILE // max(d, 1)), 2 * _WALKS_AT_ONCE)
 
     def _order(self, X: np.ndarray) -> np.ndarray:
         """The order in which rows are predicted fastest; empty if it is theirs.
@@ -114,6 +151,12 @@ class ForestTables:
         leaves = np.zeros((1, len(X)), np.int32)
         self._find_leaves(X, none, leaves)
         return np.asarray(_sorted_by_leaf(leaves[0], len(self._kept[0])))
+
+
+@functools.cache
+def _no_bits() -> LeafBits:
+    """Tables of no trees, for rows that walk."""
+    return leaf_bits_of(join_sound_trees([], read_only(np.empty(0, np.int64))))
 
 
 def _addresses(tree: PackedTree) -> bytes:
@@ -149,6 +192,17 @@ def _words(trees, k):
     return carray(pointer_to(trees.table[k, 2]), (trees.table[k, 3],), np.uint32)
 
 
+@kernel(inner=True)
+def _fetch_tree(links, n_rows):
+    """Prefetch a large tree from its beginning to its end, if rows will visit most of it.
+
+    Walks ask for one node after the other, and wait for each that is not in the cache yet.
+    """
+    if _SMALLEST_FETCHED <= len(links) // 2 <= _NODES_OF_A_ROW * n_rows:
+        for word in range(0, len(links), _WORDS_OF_A_LINE):
+            fetch(links, word)
+
+
 @kernel(hidden=True)
 def _walk_tree(trees, k, cells, n_features, has_nan, leaves):
     """The leaves of some rows, which lie one after the other, in tree k."""
@@ -158,6 +212,7 @@ def _walk_tree(trees, k, cells, n_features, has_nan, leaves):
         rows = cells.reshape((n, n_features))
         walk_any(rows, thresholds, links, _words(trees, k), trees.n_categories, leaves)
     else:
+        _fetch_tree(links, n)
         walk(cells, n_features, thresholds, links, leaves)
 
 
@@ -205,7 +260,7 @@ def _copy_rows(X, order, begin, cells):
 
 
 @region
-def _walk_tile(tile, size, X, order, trees, what, found, labels, finite):
+def _walk_tile(tile, size, X, order, trees, bits, what, found, labels, finite):
     """All trees for some rows."""
     begin = tile * size
     n, d, n_trees = min(size, X.shape[0] - begin), X.shape[1], len(trees.table)
@@ -217,8 +272,15 @@ def _walk_tile(tile, size, X, order, trees, what, found, labels, finite):
     if what == _EACH:
         n_values //= n_trees
     sums = np.zeros((n, n_values))
+    buffers = _buffers_of(bits)
+    write_codes(cells, d, bits.columns, buffers)
     for k in range(n_trees):
-        _walk_tree(trees, k, cells, d, has_nan, leaves)
+        if len(bits.first) > 1 and bits.first[k] < bits.first[k + 1]:
+            find_places(bits, k, n, buffers)
+            for i in range(n):
+                leaves[i] = bits.leaves[buffers.places[i]]
+        else:
+            _walk_tree(trees, k, cells, d, has_nan, leaves)
         _add_tree(trees, k, leaves, what == _VOTES, sums)
         if what == _EACH:
             for i in range(n):
@@ -228,6 +290,19 @@ def _walk_tile(tile, size, X, order, trees, what, found, labels, finite):
                     sums[i, v] = 0.0
     if what in (_MEANS, _VOTES):
         _write(sums, n_trees, order, begin, found, labels)
+
+
+@kernel(hidden=True)
+def _buffers_of(bits):
+    n = BLOCK if len(bits.columns.feature) > 0 else 0
+    return BlockBuffers(
+        np.empty(len(bits.columns.feature) * BLOCK, np.uint8),
+        np.empty(n),
+        np.empty(n, np.int64),
+        np.empty(n, np.uint32),
+        np.empty(n, np.uint32),
+        np.empty((2, 0), np.int64),
+    )
 
 
 @kernel(inner=True)

@@ -35,8 +35,10 @@ __all__ = [
     "BLOCK",
     "BlockBuffers",
     "LeafBits",
+    "find_places",
     "leaf_bits_of",
     "look_up_tile",
+    "write_codes",
 ]
 
 BLOCK = 1024  # rows whose codes stay in the cache
@@ -143,12 +145,12 @@ def _look_up(cells, joined, tables, first, last, buffers, raw, found, begin):
     for start in range(0, n, BLOCK):
         count, at = min(BLOCK, n - start), begin + start
         block = cells[start * n_features : (start + count) * n_features]
-        _write_codes(block, n_features, tables.columns, buffers)
+        write_codes(block, n_features, tables.columns, buffers)
         for tree in range(first, last):
             if tables.first[tree] == tables.first[tree + 1]:
                 walk(block, joined, tree, tree + 1, first, buffers.walks, raw, found, at)
                 continue
-            _find_places(tables, tree, count, buffers)
+            find_places(tables, tree, count, buffers)
             if n_scores:
                 sums = raw[tree % n_scores]
                 for i in range(count):
@@ -175,7 +177,8 @@ def look_up_tile(tile, size, cells, joined, tables, first, last, raw, found, beg
 
 
 @kernel(inner=True)
-def _write_codes(block, n_features, columns, buffers):
+def write_codes(block, n_features, columns, buffers):
+    """The codes of a block of rows, which lie one after the other."""
     n = len(block) // n_features
     cells, search = buffers.cells, buffers.search
     for column in range(len(columns.feature)):
@@ -200,7 +203,7 @@ def _write_codes(block, n_features, columns, buffers):
 
 
 @kernel(inner=True)
-def _find_places(tables, tree, n, buffers):
+def find_places(tables, tree, n, buffers):
     """Write the place of each row's leaf in `LeafBits.values`."""
     splits, sets, bits = tables.thresholds, tables.sets, buffers.bits
     for word in range(tables.first[tree + 1] - 1, tables.first[tree] - 1, -1):

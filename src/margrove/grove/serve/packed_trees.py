@@ -92,7 +92,7 @@ class PackedTree:
     def __post_init__(self) -> None:
         for name in _ARRAYS:
             array = getattr(self, name)
-            if array is not None:  # compiled code trusts them
+            if array is not None and array.flags.writeable:  # compiled code trusts them
                 object.__setattr__(self, name, read_only(array))
 
     def __reduce__(self) -> Any:

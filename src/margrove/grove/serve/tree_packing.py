@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from margrove._data import read_only
 from margrove._runtime import fields_of, kernel
 from margrove.grove.grow import Nodes, Rules, impurity_of_shares
 from margrove.grove.grow.search import ABSOLUTE, ENTROPY, GINI, SQUARED
 from margrove.grove.serve.packed_trees import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 from margrove.grove.table import BinnedDataset, Columns, Targets
 
-__all__ = ["Cuts", "cuts_of", "pack"]
+__all__ = ["Cuts", "PackedRun", "append_packed", "cuts_of", "new_packed_run", "pack",
+           "trees_of_run"]  # fmt: skip
 
 
 class Cuts(NamedTuple):
@@ -228,3 +230,110 @@ def _threshold(cuts, feature, code, following, drawn):
     above = cuts.lows[first + upper]
     middle = 0.5 * below + 0.5 * above
     return middle if below <= middle < above else below
+
+
+# -- many small trees at once --
+
+
+class PackedRun(NamedTuple):
+    """Room for the packed trees of a run, one after the other, and where each of them ends.
+
+    nodes int64, weight int32, values int32 (any, n_classes)    see `PackedTree`
+    impurity, decrease    float64, of trees of numbers
+    row_of, set_at        int64  buffers for one tree
+    n_nodes, n_rows       int64 (trees + 1,)  nodes and rows of values before each tree
+    has_losses            bool (trees,)  whether impurity and decrease are needed
+    n_balanced            int64 (trees,)  splits that halve a node
+    """
+
+    nodes: np.ndarray
+    weight: np.ndarray
+    values: np.ndarray
+    impurity: np.ndarray
+    decrease: np.ndarray
+    row_of: np.ndarray
+    set_at: np.ndarray
+    n_nodes: np.ndarray
+    n_rows: np.ndarray
+    has_losses: np.ndarray
+    n_balanced: np.ndarray
+
+
+def new_packed_run(n_trees: int, most: int, targets: Targets) -> PackedRun:
+    """Room for trees of at most so many nodes, of one output and with whole weights."""
+    n_classes = int(targets.starts[-1]) if len(targets.labels) else 0
+    room = n_trees * most
+    losses = 0 if n_classes else room
+    return PackedRun(
+        np.empty(2 * room, np.int64),
+        np.empty(room, np.int32),
+        np.empty((room if n_classes else 0, n_classes), np.int32),
+        np.empty(losses),
+        np.empty(losses),
+        np.empty(most, np.int64),
+        np.full(most, -1, np.int64),
+        np.zeros(n_trees + 1, np.int64),
+        np.zeros(n_trees + 1, np.int64),
+        np.zeros(n_trees, dtype=bool),
+        np.zeros(n_trees, np.int64),
+    )
+
+
+@kernel
+def append_packed(nodes, n, cuts, run, tree):
+    """Pack the n nodes that have grown as tree number `tree` of the run."""
+    record, row_of = nodes.record, run.row_of
+    first, row = run.n_nodes[tree], run.n_rows[tree]
+    n_classes = run.values.shape[1]
+    n_rows = 0
+    if n_classes > 0:
+        for node in range(n):
+            row_of[node] = 0
+        n_rows = _number_leaves(nodes, n, row_of)
+        _take_rows(nodes.stats, row_of, n, 1.0, run.values[row : row + n_rows])
+    _fill(nodes, n, cuts, run.set_at, row_of, n_classes > 0, run.nodes[2 * first : 2 * (first + n)])
+    for node in range(n):
+        run.weight[first + node] = record.weight[node]
+        run.n_balanced[tree] += record.balanced[node] if record.left[node] >= 0 else 0
+        if n_classes == 0 and record.left[node] < 0 and record.error_left[node] != 0.0:
+            run.has_losses[tree] = True
+    if run.has_losses[tree]:
+        _add_losses(record, n, run.impurity[first : first + n], run.decrease[first : first + n])
+    run.n_nodes[tree + 1], run.n_rows[tree + 1] = first + n, row + n_rows
+
+
+@kernel(hidden=True)
+def _add_losses(record, n, impurity, decrease):
+    """The same as `_with_losses`, for squared errors."""
+    for node in range(n - 1, -1, -1):
+        left = record.left[node]
+        decrease[node] = record.decrease[node] if left >= 0 else 0.0
+        error = record.error_left[node]
+        if left >= 0:
+            error = impurity[left] + impurity[left + 1] + decrease[node]
+        impurity[node] = error
+    for node in range(n):
+        impurity[node] /= record.weight[node]
+
+
+def trees_of_run(run: PackedRun) -> list[PackedTree]:
+    """The trees; they share memory."""
+    ends, n_rows = run.n_nodes.tolist(), run.n_rows.tolist()
+    last, is_class = ends[-1], run.values.shape[1] > 0
+    nodes, weight = _copied(run.nodes, 2 * last), _copied(run.weight, last)
+    values = _copied(run.values, n_rows[-1]) if is_class else read_only(np.empty((0, 1)))
+    words = read_only(np.empty(0, np.uint32))
+    trees = [
+        PackedTree(nodes[2 * a : 2 * b], weight[a:b], values[c:d], words)
+        for a, b, c, d in zip(ends[:-1], ends[1:], n_rows[:-1], n_rows[1:], strict=True)
+    ]
+    for k in np.flatnonzero(run.has_losses).tolist():
+        own = slice(ends[k], ends[k + 1])
+        trees[k] = replace(
+            trees[k], impurity=run.impurity[own].copy(), decrease=run.decrease[own].copy()
+        )
+    return trees
+
+
+def _copied(array: np.ndarray, n: int) -> np.ndarray:
+    return read_only(array[:n].copy())

@@ -99,7 +99,7 @@ def _certain_branches(tree: TreeArrays) -> np.ndarray:
 
 def values_of(tree: TreeArrays, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
     """The value of each row's leaf; the weighted mean for rows that take several branches."""
-    value = tree.value[leaves]
+    value: np.ndarray = np.take(tree.value, leaves, axis=0)  # an index is ten times as slow
     if np.any((tree.missing_child < 0) & (tree.n_children > 0)):
         _mix(X, questions_of(tree), tree.weight, tree.value, value)
     return value

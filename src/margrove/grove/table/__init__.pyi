@@ -4,9 +4,11 @@ from .binning import Codes as Codes
 from .binning import Columns as Columns
 from .binning import are_few_integers as are_few_integers
 from .binning import bin_columns as bin_columns
+from .binning import bins_of_counts as bins_of_counts
 from .binning import code_column as code_column
 from .binning import code_of as code_of
 from .binning import copy_columns as copy_columns
+from .binning import empty_codes as empty_codes
 from .binning import in_order as in_order
 from .binning import midpoint as midpoint
 from .binning import sorted_by_digits as sorted_by_digits

@@ -25,9 +25,11 @@ __all__ = [
     "Columns",
     "are_few_integers",
     "bin_columns",
+    "bins_of_counts",
     "code_column",
     "code_of",
     "copy_columns",
+    "empty_codes",
     "in_order",
     "midpoint",
     "sorted_by_digits",
@@ -254,28 +256,41 @@ def _grouped(
     if len(values) <= max_bins:
         return codes, values, values
     counts = np.bincount(codes, weights=weight, minlength=len(values))[: len(values)]
+    starts, ends = bins_of_counts(counts, max_bins)
+    rank = np.repeat(np.arange(len(starts)), ends - starts + 1)
+    table = np.append(rank, len(starts)).astype(np.uint8 if len(starts) < 256 else np.uint16)
+    return table[codes], values[starts], values[ends]
+
+
+def bins_of_counts(counts: np.ndarray, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most `max_bins` bins of values with these weights, in ascending order of the values.
+
+    Returned are the places of the first and the last value of each bin.
+    """
     before = np.cumsum(counts) - counts
     bins = np.minimum((before * max_bins) // counts.sum(), max_bins - 1)
     starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
-    rank = np.cumsum(np.append(True, bins[1:] != bins[:-1])) - 1
-    table = np.append(rank, len(starts)).astype(np.uint8 if len(starts) < 256 else np.uint16)
-    ends = np.append(starts[1:], len(values)) - 1
-    return table[codes], values[starts], values[ends]
+    return starts, np.append(starts[1:], len(counts)) - 1
 
 
 def _stacked(columns: list[np.ndarray], n: int) -> Codes:
     """Columns of one width in one array; `columns` become views of these."""
     width = np.array([(1, 2, 4).index(column.dtype.itemsize) for column in columns], dtype=np.int8)
-    place = np.zeros(len(columns), dtype=np.int64)
+    codes = empty_codes(width, n)
+    for j, column in enumerate(columns):
+        codes[width[j]][codes.place[j]] = column
+        columns[j] = codes[width[j]][codes.place[j]]
+    return codes
+
+
+def empty_codes(width: np.ndarray, n: int) -> Codes:
+    """Arrays without values for the codes of n rows, in columns of these widths; see `Codes`."""
+    place = np.zeros(len(width), dtype=np.int64)
     arrays = []
     for kind, dtype in enumerate((np.uint8, np.uint16, np.uint32)):
         of_width = np.flatnonzero(width == kind)
         place[of_width] = np.arange(len(of_width))
-        array = np.empty((len(of_width), n), dtype=dtype)
-        for k, j in enumerate(of_width):
-            array[k] = columns[j]
-            columns[j] = array[k]
-        arrays.append(array)
+        arrays.append(np.empty((len(of_width), n), dtype=dtype))
     return Codes(arrays[0], arrays[1], arrays[2], width, place)
 
 

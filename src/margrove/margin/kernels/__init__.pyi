@@ -20,13 +20,16 @@ from .given_kernels import takes_objects as takes_objects
 from .gram_matrices import LARGEST_TILE as LARGEST_TILE
 from .gram_matrices import SharedGram as SharedGram
 from .gram_matrices import gram_of as gram_of
+from .gram_matrices import tile_of as tile_of
 from .gram_rows import GramSource as GramSource
 from .gram_rows import TileView as TileView
 from .gram_rows import add_rows as add_rows
 from .gram_rows import cache_bytes_of as cache_bytes_of
+from .gram_tiles import fill_alone as fill_alone
 from .gram_tiles import gram as gram
 from .gram_tiles import symmetric_gram as symmetric_gram
 from .kernel import DotKernel as DotKernel
+from .kernel import Formula as Formula
 from .kernel import Kernel as Kernel
 from .kernel import KernelParameter as KernelParameter
 from .kernel import Points as Points
@@ -40,3 +43,5 @@ from .registry import registered as registered
 from .registry import resolve_kernel as resolve_kernel
 from .registry import tuned_widths as tuned_widths
 from .signs import signed_sums as signed_sums
+from .tiles import TilePoints as TilePoints
+from .tiles import tile_points as tile_points

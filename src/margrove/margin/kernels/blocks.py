@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 TILE_COLUMNS = 512
+_LANES = 8  # float64 in a line of the cache
 _ROW_STEP = 64  # a multiple of what any BLAS holds in registers
 
 
@@ -50,7 +51,7 @@ def densified(X: Any) -> np.ndarray:
 def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
     """Inner products of a tile; the arithmetic of a row does not depend on the other rows."""
     if sp.issparse(X) and sp.issparse(Z):
-        _csr_dots(kernel_rows(X), kernel_rows(Z), np.zeros(Z.shape[1]), out)
+        _csr_dots(kernel_rows(X), kernel_rows(Z), np.zeros((Z.shape[1], _LANES)), out)
         return
     X, Z = densified(X), densified(Z)
     if out.shape == (TILE_ROWS, TILE_COLUMNS) and X.dtype == Z.dtype == out.dtype:
@@ -64,17 +65,36 @@ def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
 
 @kernel
 def _csr_dots(A, B, work, out):
-    """out[i, j] = a_i . b_j: each b is written to a dense array, then multiplied by all a."""
-    for j in range(out.shape[1]):
-        for p in range(B.indptr[j], B.indptr[j + 1]):
-            work[B.indices[p]] = B.data[p]
-        for i in range(out.shape[0]):
-            total = 0.0
-            for p in range(A.indptr[i], A.indptr[i + 1]):
-                total += A.data[p] * work[A.indices[p]]
-            out[i, j] = total
-        for p in range(B.indptr[j], B.indptr[j + 1]):
-            work[B.indices[p]] = 0.0
+    """out[i, j] = a_i . b_j, for _LANES rows a_i at a time.
+
+    These are written side by side to a dense array, so that a nonzero of b is multiplied by all of
+    them at once, in a vector register. work: zeros (d, _LANES).
+    """
+    sums = np.empty(_LANES)
+    for first in range(0, out.shape[0], _LANES):
+        width = min(_LANES, out.shape[0] - first)
+        for lane in range(width):
+            for p in range(A.indptr[first + lane], A.indptr[first + lane + 1]):
+                work[A.indices[p], lane] = A.data[p]
+        for j in range(out.shape[1]):
+            a = b = c = d = e = f = g = h = 0.0  # in registers; an array would be in memory
+            for p in range(B.indptr[j], B.indptr[j + 1]):
+                value, row = np.float64(B.data[p]), work[np.uint32(B.indices[p])]
+                a += value * row[0]
+                b += value * row[1]
+                c += value * row[2]
+                d += value * row[3]
+                e += value * row[4]
+                f += value * row[5]
+                g += value * row[6]
+                h += value * row[7]
+            sums[0], sums[1], sums[2], sums[3] = a, b, c, d
+            sums[4], sums[5], sums[6], sums[7] = e, f, g, h
+            for lane in range(width):
+                out[first + lane, j] = sums[lane]
+        for lane in range(width):
+            for p in range(A.indptr[first + lane], A.indptr[first + lane + 1]):
+                work[A.indices[p], lane] = 0.0
 
 
 @kernel(fast_sums=True)

@@ -18,13 +18,13 @@ from margrove.margin.kernels.tiles import (
     TilePoints,
     fill_tile,
     in_slices,
-    padded_rows,
     tile_points,
 )
 
 __all__ = ["dual_coefficients", "kernel_sums", "kernel_sums_at", "like_table", "points_of_tile"]
 
 _FEW_COLUMNS = 4  # of coefficients, up to which a loop is faster than a matrix product
+_ADDED_FIRST = 32
 
 
 class _RawPoints(NamedTuple):
@@ -69,7 +69,7 @@ def kernel_sums(
     bounds = np.array([0, len(support)]) if edges is None else edges
     out = np.zeros((len(bounds) - 1, len(points), coef.shape[1]))
     kind = np.result_type(points.X.dtype, support.X.dtype)
-    blocks = [
+    pieces = [
         (group, tile)
         for group, (begin, end) in enumerate(pairwise(bounds.tolist()))
         for tile in _tiles(begin, end)
@@ -77,9 +77,9 @@ def kernel_sums(
     sources = tile_points(kernel, support if support.X.dtype == kind else support.as_float64())
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         if sources is None or not isinstance(points.X, np.ndarray):
-            _add_in_python(kernel, points, support, coef, blocks, out, n_threads)
-        else:
-            _add(points, sources, coef, blocks, out, n_threads)
+            _add_in_python(kernel, points, support, coef, pieces, out, n_threads)
+        elif pieces:
+            _add(points, sources, coef, pieces, out, n_threads)
     return out if edges is not None else out[0]
 
 
@@ -106,17 +106,14 @@ def _add(
     points: Points | _RawPoints,
     sources: TilePoints,
     coef: np.ndarray,
-    blocks: list[tuple[int, slice]],
+    pieces: list[tuple[int, slice]],
     out: np.ndarray,
     n_threads: int,
 ) -> None:
     """The sums in compiled tiles of points."""
     X, kind, d = np.ascontiguousarray(points.X), sources.X.dtype, sources.X.shape[1]
-    weights = np.zeros((len(blocks), coef.shape[1], COLUMNS), dtype=kind)
-    ranges = np.empty((len(blocks), 3), dtype=np.int64)
-    for k, (group, tile) in enumerate(blocks):
-        weights[k, :, : tile.stop - tile.start] = coef[tile].T
-        ranges[k] = group, tile.start, tile.stop
+    weights = np.concatenate([coef[tile].T.ravel() for _, tile in pieces]).astype(kind, copy=False)
+    ranges = np.array([(group, tile.start, tile.stop) for group, tile in pieces], dtype=np.int64)
     scale, shift = getattr(points, "scale", 1.0), getattr(points, "shift", None)
     shift = np.zeros(d, dtype=kind) if shift is None else shift.astype(kind)
     in_slices(
@@ -125,38 +122,66 @@ def _add(
     )  # fmt: skip
 
 
-@region(fast_sums=True)
-def _add_tile(tile, first, X, scale, shift, sources, ranges, weights, out):
-    """out[group, rows of the tile] += K(rows, sources of a block) @ weights, block by block."""
+@region
+def _add_tile(tile, first, X, scale, shift, sources, pieces, weights, out):
+    """out[group, rows of the tile] += K(rows, sources of a piece) @ weights, for each piece.
+
+    pieces (m, 3): group, first and last source, without gaps; weights: of all pieces, each (k, n).
+    Kernel values of several pieces are computed together, for up to COLUMNS sources. A source has a
+    row of the block, whose length is always ROWS. So nothing else is padded.
+    """
     begin = (first + tile) * ROWS
     A, a2 = points_of_tile(X, begin, scale, shift)
-    block = np.empty((ROWS, COLUMNS), weights.dtype)
-    sums = np.empty((ROWS, weights.shape[1]), weights.dtype)
-    for k in range(len(ranges)):
-        group, start, end = ranges[k]
-        B, b2 = padded_rows(sources.X, start, COLUMNS), sources.norms[start:end]
-        fill_tile(sources.formula, A, a2, B, b2, block)
-        if weights.shape[1] > _FEW_COLUMNS:
-            block[:, end - start :] = 0.0
-            block[len(a2) :] = 0.0
-            np.dot(block, weights[k].T, sums)
-            for i in range(len(a2)):
-                for c in range(weights.shape[1]):
-                    out[group, begin + i, c] += sums[i, c]
-            continue
-        _add_products(block, end - start, weights[k], out[group, begin : begin + len(a2)])
+    k = out.shape[2]
+    largest = min(COLUMNS, len(sources.X))
+    memory, sums = np.empty(largest * ROWS, shift.dtype), np.empty((k, ROWS), shift.dtype)
+    piece = 0
+    while piece < len(pieces):
+        start, last = pieces[piece, 1], piece + 1
+        while last < len(pieces) and pieces[last, 2] - start <= COLUMNS:
+            last += 1
+        end = pieces[last - 1, 2]
+        block = memory[: (end - start) * ROWS].reshape(end - start, ROWS)
+        fill_tile(sources.formula, sources.X[start:end], sources.norms[start:end], A, a2, block)
+        for number in range(piece, last):
+            group, low, high = pieces[number]
+            rows = out[group, begin : begin + len(a2)]
+            own = weights[k * low : k * high].reshape(k, high - low)
+            if k > _FEW_COLUMNS:
+                np.dot(own, block[low - start : high - start], sums)
+                _add_transposed(sums, rows)
+            else:
+                _add_products(own, block[low - start : high - start], rows)
+        piece = last
 
 
-@compiled(bare=True, fast_sums=True)
-def _add_products(block, n_columns, weights, out):
-    """out += block @ weights.T, for the rows of `out` and the first columns of the block."""
+@compiled(bare=True)
+def _add_transposed(sums, out):
+    for i in range(len(out)):
+        for c in range(len(sums)):
+            out[i, c] += sums[c, i]
+
+
+@compiled
+def _add_products(weights, block, out):
+    """out += (weights @ block).T, in float64, for the first columns of the block.
+
+    A few rows of the block are added up first, because sums of coefficients of one class are large
+    compared with the result.
+    """
+    sums, total = np.empty(len(out)), np.empty(len(out))
     for c in range(len(weights)):
-        weight = weights[c]
-        for i in range(len(out)):
-            total, row = 0.0, block[i]
-            for j in range(n_columns):
-                total += np.float64(row[j]) * np.float64(weight[j])
-            out[i, c] += total
+        total[:] = 0.0
+        for start in range(0, len(block), _ADDED_FIRST):
+            sums[:] = 0.0
+            for j in range(start, min(start + _ADDED_FIRST, len(block))):
+                weight, row = np.float64(weights[c, j]), block[j]
+                for i in range(len(sums)):
+                    sums[i] += weight * np.float64(row[i])
+            for i in range(len(sums)):
+                total[i] += sums[i]
+        for i in range(len(total)):
+            out[i, c] += total[i]
 
 
 @compiled(hidden=True)
@@ -190,29 +215,31 @@ def _add_in_python(
     points: Points,
     support: Points,
     coef: np.ndarray,
-    blocks: list[tuple[int, slice]],
+    pieces: list[tuple[int, slice]],
     out: np.ndarray,
     n_threads: int,
 ) -> None:
     kind = np.result_type(points.X.dtype, support.X.dtype)
     sources = [
         (group, support.take(tile), np.ascontiguousarray(coef[tile].T, dtype=kind))
-        for group, tile in blocks
+        for group, tile in pieces
     ]
     scratch = Scratch()
+    # Inner products of sparse rows are not those of BLAS, and need no full tile.
+    needs_full = not (sp.issparse(points.X) and sp.issparse(support.X))
 
     def add(tile: int) -> None:
         rows = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
-        tile_points = _padded(points.take(rows))
+        tile_points = _padded(points.take(rows)) if needs_full else points.take(rows)
         with np.errstate(over="ignore", invalid="ignore"):  # a thread has its own setting
             for group, source, weights in sources:
                 block = scratch.tile(TILE_ROWS, len(source), kind)
-                kernel.block(tile_points, source, block)
+                kernel.block(tile_points, source, block[: len(tile_points)])
                 target = out[group, rows]
                 if len(weights) > _FEW_COLUMNS:
                     target += (block @ weights.T)[: len(target)]
                 else:
-                    _add_products(block, len(source), weights, target)
+                    _add_products(weights, np.ascontiguousarray(block[: len(target)].T), target)
 
     run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
 

@@ -22,7 +22,7 @@ from margrove.margin.kernels.gram_tiles import gram, gram_at_once, symmetric_gra
 from margrove.margin.kernels.kernel import Kernel, Points
 from margrove.margin.solvers.dual import Gram
 
-__all__ = ["LARGEST_TILE", "SharedGram", "gram_of", "rounding_of", "values_of"]
+__all__ = ["LARGEST_TILE", "SharedGram", "gram_of", "rounding_of", "tile_of", "values_of"]
 
 _SMALL = 2048  # points up to which float32 would not save time
 _LEAST_ROWS = 256
@@ -115,8 +115,7 @@ class SharedGram:
     def tile(self, members: np.ndarray) -> TileView:
         """K of some points, as a part of the whole matrix, if that has been computed."""
         assert self._rows is not None
-        first, second = _ranges(members)
-        return TileView(self._rows.slab, first.start, first.stop - first.start, second.start)
+        return tile_of(self._rows.slab, members)
 
     def _source(self, members: np.ndarray) -> GramSource:
         first, second = _ranges(members)
@@ -151,6 +150,12 @@ def _fast_points(kernel: Kernel, points: Points) -> Points:
     if len(points) <= _SMALL or isinstance(kernel, Precomputed | CallableKernel):
         return points
     return points.as_float32()
+
+
+def tile_of(K: np.ndarray, members: np.ndarray) -> TileView:
+    """The tile of K of some points, whose positions form at most two ranges."""
+    first, second = _ranges(members)
+    return TileView(K, first.start, first.stop - first.start, second.start)
 
 
 def _ranges(members: np.ndarray) -> tuple[slice, slice]:

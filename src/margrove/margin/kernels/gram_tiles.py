@@ -32,6 +32,7 @@ from margrove.margin.kernels.tiles import (
 
 __all__ = [
     "copy_row",
+    "fill_alone",
     "fill_grown",
     "fill_rows",
     "gram",
@@ -39,7 +40,7 @@ __all__ = [
     "symmetric_gram",
 ]
 
-_AT_ONCE = 1024  # points up to which the Gram matrix is one product
+_AT_ONCE = 1024  # points up to which products have no padding
 _SQUARE = 16  # of a transposed copy, at a time
 
 
@@ -115,16 +116,15 @@ def symmetric_gram(
     n = len(A)
     if out is None:
         out = on_large_pages((n, n), A.X.dtype)
-    is_plain = isinstance(A.X, np.ndarray) and A.X.dtype == np.float64
-    if n <= _AT_ONCE and is_plain and isinstance(kernel, DotKernel):
-        with single_threaded_blas():
-            np.matmul(A.X, A.X.T, out=out)
-        kernel.finish(out, A.squared_norms, A.squared_norms)
-        return out
     points = tile_points(kernel, A)
+    if n <= _AT_ONCE and points is None and isinstance(kernel, DotKernel):
+        out[:] = gram_at_once(kernel, A, A)
+        return out
     with single_threaded_blas():
         if points is None or A.X.dtype != out.dtype:
             _fill_symmetric_in_python(kernel, A, out, n_threads)
+        elif n <= _AT_ONCE and out.dtype == np.float64 and out.flags.c_contiguous:
+            _fill_few(points, out)
         else:
             _fill_symmetric(points, out, n_threads)
     return out
@@ -183,6 +183,12 @@ def _fill_grown(tile, first, points, tiles, n_new, last, out):
         for i in range(begin, min(begin + ROWS, len(out))):
             out[i, n_new:] = last[i - n_new, : len(out) - n_new]
         return
+    _fill_both_halves(points, begin, column, n_new, out)
+
+
+@compiled(hidden=True)
+def _fill_both_halves(points, begin, column, n_new, out):
+    """A tile of `out`, and its transposed copy."""
     block = np.empty((ROWS, COLUMNS), out.dtype)
     end = min(begin + ROWS, n_new)
     A, a2 = padded_rows(points.X, begin, ROWS), points.norms[begin:end]
@@ -193,6 +199,34 @@ def _fill_grown(tile, first, points, tiles, n_new, last, out):
     on_diagonal = begin // COLUMNS * COLUMNS == column
     _copy_transposed(block, max(0, n_new - column) if on_diagonal else 0, len(a2), len(b2),
                      out[column:, begin:end])  # fmt: skip
+
+
+@compiled(hidden=True)
+def fill_alone(points, out):
+    """out <- K(points, points) on this thread, with the bits of `symmetric_gram`; float64."""
+    n = len(out)
+    if n <= _AT_ONCE:
+        _fill_few(points, out)
+        return
+    for column in range(0, n, COLUMNS):
+        for begin in range(0, min(n, column + COLUMNS), ROWS):
+            _fill_both_halves(points, begin, column, n, out)
+
+
+@compiled
+def _fill_few(points, out):
+    """out <- K(points, points), by products without padding."""
+    for begin in range(0, len(out), ROWS):
+        end = min(begin + ROWS, len(out))
+        A, B = points.X[begin:end], points.X[:end]
+        block = np.empty((end - begin, end), out.dtype)
+        fill_tile(points.formula, A, points.norms[begin:end], B, points.norms[:end], block)
+        for i in range(end - begin):
+            copy_row(block[i], out[begin + i, :end])
+        _copy_transposed(block, 0, end - begin, begin, out[:begin, begin:end])
+        for i in range(begin, end):
+            for j in range(begin, i):
+                out[j, i] = out[i, j]
 
 
 @compiled(hidden=True)

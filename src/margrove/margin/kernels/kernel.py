@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -167,11 +168,7 @@ class Kernel:
     @classmethod
     def parameters(cls) -> dict[str, KernelParameter]:
         """The parameters by name: all fields whose default is a number."""
-        return {
-            field.name: field.metadata.get("parameter") or _usual_parameter(field)
-            for field in dataclasses.fields(cls)
-            if field.init and isinstance(field.default, Real)
-        }
+        return dict(_parameters_of(cls))  # type: ignore[arg-type]
 
     @classmethod
     def summary(cls) -> str:
@@ -285,6 +282,15 @@ class DotKernel(Kernel):
         values = squared[:, None].copy()
         self.finish(values, squared, np.zeros(1))
         return values[:, 0]
+
+
+@lru_cache
+def _parameters_of(cls: type[Kernel]) -> dict[str, KernelParameter]:
+    return {
+        field.name: field.metadata.get("parameter") or _usual_parameter(field)
+        for field in dataclasses.fields(cls)
+        if field.init and isinstance(field.default, Real)
+    }
 
 
 def _usual_parameter(field: Any) -> KernelParameter:

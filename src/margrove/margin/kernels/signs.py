@@ -27,7 +27,6 @@ from margrove.margin.kernels.tiles import (
     TilePoints,
     fill_tile,
     in_slices,
-    padded_rows,
     tile_points,
 )
 
@@ -127,12 +126,13 @@ def _add_float32_tile(
     begin = (first + tile) * ROWS
     wide, a2 = points_of_tile(X, begin, scale, shift)
     A = wide.astype(np.float32)
-    block = np.empty((ROWS, COLUMNS), np.float32)
+    memory = np.empty(ROWS * min(COLUMNS, len(coef)), np.float32)
     unit = sources.formula.gamma * _ROUNDOFF * (X.shape[1] + 12)
     for k in range(len(largest)):
         start = k * COLUMNS
         end = min(start + COLUMNS, len(coef))
-        B, b2 = padded_rows(sources.X, start, COLUMNS), sources.norms[start:end]
+        block = memory[: ROWS * (end - start)].reshape(ROWS, end - start)
+        B, b2 = sources.X[start:end], sources.norms[start:end]
         fill_tile(sources.formula, A, a2, B, b2, block)
         weights, absolute, scaled = coef[start:end], sizes[start:end], by_norms[start:end]
         for i in range(len(a2)):

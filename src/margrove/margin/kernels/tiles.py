@@ -101,7 +101,9 @@ def padded_rows(X, start, size):
     if start + size <= len(X):
         return X[start : start + size]
     padded = np.zeros((size, X.shape[1]), X.dtype)
-    padded[: len(X) - start] = X[start:]
+    for i in range(len(X) - start):
+        for j in range(X.shape[1]):
+            padded[i, j] = X[start + i, j]
     return padded
 
 

@@ -1,11 +1,17 @@
-from .certificates import AT_BOUND as AT_BOUND
 from .certificates import certificate_of_linear as certificate_of_linear
+from .certificates import certificate_of_members as certificate_of_members
+from .certificates import is_at_bound as is_at_bound
 from .certificates import objective_unit as objective_unit
 from .certificates import row_losses as row_losses
 from .certificates import worst_violation as worst_violation
 from .linear_machine import LinearRecord as LinearRecord
+from .linear_machine import require_memory_of_systems as require_memory_of_systems
 from .linear_svc import LinearSVC as LinearSVC
 from .linear_svr import LinearSVR as LinearSVR
+from .member_rows import MOST_ROWS as MOST_ROWS
+from .member_rows import MemberResult as MemberResult
+from .member_rows import StepReport as StepReport
+from .member_rows import solve_rows as solve_rows
 from .path import linear_path as linear_path
 from .problems import LinearProblem as LinearProblem
 from .problems import LossOfRows as LossOfRows
@@ -15,3 +21,5 @@ from .problems import hinge_loss as hinge_loss
 from .problems import row_dual as row_dual
 from .problems import row_loss as row_loss
 from .problems import tube_loss as tube_loss
+from .row_facts import LinearFacts as LinearFacts
+from .row_facts import RowFacts as RowFacts

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from margrove.margin.linear.linear_machine import LinearRecord
 
 __all__ = [
-    "AT_BOUND",
     "certificate_of_linear",
+    "certificate_of_members",
     "certificate_of_record",
+    "is_at_bound",
+    "machine_names",
     "objective_unit",
     "row_losses",
     "worst_violation",
 ]
 
-AT_BOUND = 1e-9  # relative
+_AT_BOUND = 1e-9  # relative
 _PROOF_TOL = 1e-6  # of our fit, if the model has no dual variables
 
 
@@ -108,14 +110,18 @@ def _machines(
     if isinstance(problem, LinearProblem):
         yield "regression", problem
         return
-    classes = np.asarray(model.classes_).tolist()
-    for k in range(problem.n_machines):
-        name = (
-            f"{classes[1]!r} against {classes[0]!r}"
-            if len(classes) == 2
-            else f"{classes[k]!r} against the rest"
-        )
+    for k, name in enumerate(machine_names(model.classes_)):
         yield name, problem.machine(k)
+
+
+def machine_names(classes: np.ndarray | None) -> list[str]:
+    """The name of each machine; without classes, of regression."""
+    if classes is None:
+        return ["regression"]
+    labels = np.asarray(classes).tolist()
+    if len(labels) == 2:
+        return [f"{labels[1]!r} against {labels[0]!r}"]
+    return [f"{label!r} against the rest" for label in labels]
 
 
 @dataclass(frozen=True)
@@ -154,8 +160,7 @@ def _certify(
     kept, unit = np.flatnonzero(record.form.group_of >= 0), objective_unit(record, primal)
     group = record.form.group_of[kept]
     factor = record.target_scale.factor
-    bound = np.maximum(loss.high, -loss.low)
-    at_bound = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - AT_BOUND)) & (beta != 0)
+    at_bound = is_at_bound(loss, beta)
     signed = beta if isinstance(record.problem, LinearProblem) else np.abs(beta)
     return MachineCertificate(
         name=machine.name,
@@ -171,6 +176,12 @@ def _certify(
         errors=slack[group] / factor,
         is_bounded=at_bound[group],
     )
+
+
+def is_at_bound(loss: LossOfRows, beta: np.ndarray) -> np.ndarray:
+    bound = np.maximum(loss.high, -loss.low)
+    found: np.ndarray = np.isfinite(bound) & (np.abs(beta) >= bound * (1 - _AT_BOUND)) & (beta != 0)
+    return found
 
 
 def row_losses(loss: LossOfRows, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,9 +223,14 @@ def objective_unit(record: LinearRecord, primal: float) -> float:
 
 def _dual_variables(record: LinearRecord, beta: np.ndarray) -> np.ndarray:
     """The dual variables of all rows of X, in the units of the data."""
+    return record.form.share_out(beta) * _unit_of_alpha(record)
+
+
+def _unit_of_alpha(record: LinearRecord) -> float:
+    """The factor from the solver's dual variables to those of the data; 1 if it would overflow."""
     with np.errstate(over="ignore", under="ignore"):
         unit = float(np.prod(record.units)) / record.target_scale.factor
-    return record.form.share_out(beta) * (unit if 0.0 < unit < np.inf else 1.0)
+    return unit if 0.0 < unit < np.inf else 1.0
 
 
 def worst_violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) -> tuple[float, int]:
@@ -222,12 +238,92 @@ def worst_violation(loss: LossOfRows, beta: np.ndarray, residual: np.ndarray) ->
     gradient = loss.damping * beta - residual
     left = np.where(beta > 0, gradient + loss.tube, gradient - loss.tube)
     right = np.where(beta < 0, gradient - loss.tube, gradient + loss.tube)
-    slack = AT_BOUND * np.where(np.isinf(loss.high - loss.low), 0.0, loss.high - loss.low)
+    slack = _AT_BOUND * np.where(np.isinf(loss.high - loss.low), 0.0, loss.high - loss.low)
     down = np.where(beta > loss.low + slack, left, 0.0)
     up = np.where(beta < loss.high - slack, -right, 0.0)
     misses = np.maximum(np.maximum(down, up), 0.0)
     worst = int(misses.argmax())
     return float(misses[worst]), worst
+
+
+_OF_ROWS = frozenset({"rows", "alpha", "decision", "errors", "is_bounded"})
+
+
+class SummedCertificate(MachineCertificate):
+    """The certificate of a machine whose values of single rows were not kept."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OF_ROWS:
+            raise InvalidDataError(
+                f"The certificate has no {name!r}: it was computed from sums over rows that stayed "
+                "on the cluster, because there are many rows or the fit was stopped early. Its "
+                "objectives and gap are those of all rows. For single rows use "
+                "margrove.certificate(model.to_local(), X, y) with rows that fit into memory."
+            )
+        return super().__getattribute__(name)
+
+
+@dataclass(frozen=True)
+class MembersCertificate(Certificate):
+    """The certificate of a model whose rows were on several machines."""
+
+    def __str__(self) -> str:
+        if not isinstance(self.machines[0], SummedCertificate):
+            return super().__str__()
+        lines = [
+            f"primal objective  {self.primal:.10g}",
+            f"dual objective    {self.dual:.10g}",
+            f"duality gap       {self.gap:.3g}  ({100 * self.relative_gap:.2g} %)",
+            f"KKT violation     {self.violation:.3g}",
+            f"machines          {len(self.machines)}",
+        ]
+        return "\n".join(lines)
+
+
+def certificate_of_members(
+    record: LinearRecord, classes: np.ndarray | None, members: list[list[dict[str, Any]]]
+) -> Certificate:
+    """The certificate of the joint result of members; see `member_rows.MemberResult`.
+
+    members   for each member and machine the values of single rows; no members if they are unknown
+    """
+    machines = [
+        _certify_members(record, k, name, [rows[k] for rows in members])
+        for k, name in enumerate(machine_names(classes))
+    ]
+    return MembersCertificate(tuple(machines))
+
+
+def _certify_members(
+    record: LinearRecord, k: int, name: str, parts: list[dict[str, Any]]
+) -> MachineCertificate:
+    result, factor = record.result, record.target_scale.factor
+    primal, dual = float(result.primal[k]), float(result.dual[k])
+    unit, names = objective_unit(record, primal), sorted(_OF_ROWS)
+    rows: dict[str, Any] = {
+        each: np.concatenate([part[each] for part in parts]) for each in names if parts
+    }
+    if rows:  # members may have rows between those of others
+        order = np.argsort(rows["rows"])
+        rows = {each: values[order] for each, values in rows.items()}
+        rows["alpha"] = rows["alpha"] * _unit_of_alpha(record)
+        if name != "regression":
+            rows["alpha"] = np.abs(rows["alpha"])
+        rows["decision"] = rows["decision"] / factor + record.target_scale.centre
+        rows["errors"] = rows["errors"] / factor
+    known = [part["worst"] for part in parts]
+    violation, worst = max(known, default=(float(result.violation[k]), -1))
+    kind = MachineCertificate if rows else SummedCertificate
+    return kind(
+        name=name,
+        primal=primal * unit,
+        dual=dual * unit,
+        gap=max(primal - dual, 0.0) * unit,
+        violation=violation / factor,
+        violating_rows=(worst, worst),
+        norm=float(np.linalg.norm(result.coef[k])) * record.units[0] / factor,
+        **(rows or dict.fromkeys(names, np.empty(0))),
+    )
 
 
 def _certify_joint(
@@ -266,5 +362,5 @@ def _certify_joint(
         alpha=_dual_variables(record, alpha[true_class])[kept],
         decision=(scores[true_class] - others.max(axis=1))[group],
         errors=slack[group],
-        is_bounded=(alpha[true_class] >= problem.C * (1 - AT_BOUND))[group],
+        is_bounded=(alpha[true_class] >= problem.C * (1 - _AT_BOUND))[group],
     )

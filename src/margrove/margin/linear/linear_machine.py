@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import (
     CanonicalForm,
-    Rows,
     ScannedTable,
     canonical_form,
     check_and_scan,
@@ -37,6 +36,7 @@ from margrove.exceptions import ConvergenceWarning, InvalidDataError
 from margrove.margin.decisions import dense_coefficients
 from margrove.margin.kernels import largest_value, row_norms
 from margrove.margin.linear.problems import LinearProblem, OneVsRest
+from margrove.margin.linear.row_facts import exact_scale
 from margrove.margin.solvers.dual import Solver
 from margrove.margin.solvers.linear import (
     Kind,
@@ -49,7 +49,13 @@ from margrove.margin.solvers.linear import (
 )
 from margrove.margin.svm import TargetScale, warn_of_unequal_scales
 
-__all__ = ["LINEAR_PARAMETERS", "LinearMachine", "LinearRecord", "LinearTraining"]
+__all__ = [
+    "LINEAR_PARAMETERS",
+    "LinearMachine",
+    "LinearRecord",
+    "LinearTraining",
+    "require_memory_of_systems",
+]
 
 LINEAR_PARAMETERS: dict[str, list[Any]] = {
     "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -72,24 +78,22 @@ _FEW_CELLS = 20_000  # the fit of a smaller table takes less time than starting 
 class LinearTraining:
     """Checked rows; equal rows are merged, and extreme ones are scaled by a power of two.
 
-    X         the table for kernels, times `scale`
+    X         the table for kernels, times `scale`; None if it is read later
     rows      int64 (m,)  representatives of the groups of equal rows
     norms     float64 (m,)  their squared norms
+    n_cells   cells of X that are kept
     """
 
-    table: ScannedTable
-    X: Rows
+    X: Any
+    n_features: int
     form: CanonicalForm
     norms: np.ndarray
     scale: float
+    n_cells: int = 0
 
     @property
     def rows(self) -> np.ndarray:
         return self.form.rows
-
-    @property
-    def n_features(self) -> int:
-        return int(self.table.X.shape[1])
 
 
 @dataclass
@@ -179,22 +183,25 @@ class LinearMachine(Estimator):
         self, table: ScannedTable, target: np.ndarray, weight: np.ndarray
     ) -> LinearTraining:
         form = canonical_form(table.X, target, weight, table.scan)
-        scale = _exact_scale(table)
         norms, X = table.scan.squared_norms, table.X
+        longest = float(np.sqrt(norms.max(initial=0.0)))
+        scale = exact_scale(longest, lambda: largest_value(X))
         if scale != 1.0:
             X = X.astype(np.float64, copy=False) * scale
             norms = row_norms(X)
-        return LinearTraining(table, kernel_rows(X), form, norms[form.rows], scale)
+        d, n_cells = int(X.shape[1]), int(X.size)
+        return LinearTraining(kernel_rows(X), d, form, norms[form.rows], scale, n_cells)
 
     def _prices(self, weight: np.ndarray, *units: float) -> np.ndarray:
         """C of each row in the units of the solver, which are applied one by one."""
         prices = np.clip(weight, _LEAST_PRICE, _LARGEST_PRICE)
         with np.errstate(over="ignore", under="ignore"):
             for factor in (float(self.C), *(1.0 / unit for unit in units)):
-                prices = np.clip(prices * factor, _LEAST_PRICE, _LARGEST_PRICE)
+                if factor != 1.0:
+                    prices = np.clip(prices * factor, _LEAST_PRICE, _LARGEST_PRICE)
         return prices
 
-    def _bias_price(self, training: LinearTraining, power: int) -> float:
+    def _bias_price(self, scale: float, power: int) -> float:
         """The penalty of the intercept in the units of the solver; see `problems`."""
         if not self.fit_intercept:
             return np.inf
@@ -203,12 +210,12 @@ class LinearMachine(Estimator):
         price = np.float64(1.0)
         with np.errstate(over="ignore", under="ignore"):
             for _ in range(power):
-                price = np.clip(price / training.scale, _LEAST_PRICE, _LARGEST_PRICE)
+                price = np.clip(price / scale, _LEAST_PRICE, _LARGEST_PRICE)
                 price = np.clip(price / self.intercept_scaling, _LEAST_PRICE, _LARGEST_PRICE)
         return float(price)
 
     def _threads(self, training: LinearTraining) -> int:
-        if training.table.X.size < _FEW_CELLS:
+        if training.n_cells < _FEW_CELLS:
             return 1
         return resolve_n_jobs(self.n_jobs, unset="all")
 
@@ -225,21 +232,20 @@ class LinearMachine(Estimator):
         """Solve a problem; `given` are X, y and sample_weight, `learnt` makes fitted attributes."""
         n_machines = problem.n_machines if isinstance(problem, OneVsRest) else 1
         if self.solver == "newton":
-            require_memory(
-                4.0 * 8 * (problem.n_features + 1.0) ** 2,
-                f"solver='newton' with {problem.n_features} features",
-                "Use solver='cd' or 'auto'.",
-            )
+            require_memory_of_systems(problem.n_features, "Use solver='cd' or 'auto'.")
         require_memory(
             3.0 * 8 * n_machines * (problem.n_features + len(problem)),
             f"{type(self).__name__} with {n_machines} machines of {problem.n_features} features",
             "Merge classes, or hash the features to fewer, for example with "
             "sklearn.feature_extraction.FeatureHasher.",
         )
-        seed = 0 if self.random_state is None else seed_of(self.random_state)
-        demand = LinearDemand(float(self.tol), int(self.max_iter), seed)
+        demand = self._demand()
         with _blas_of(problem):
             return self._solved(problem, kind, training, given, learnt, units, target_scale, demand)
+
+    def _demand(self) -> LinearDemand:
+        seed = 0 if self.random_state is None else seed_of(self.random_state)
+        return LinearDemand(float(self.tol), int(self.max_iter), seed)
 
     def _solved(
         self,
@@ -371,6 +377,12 @@ class LinearMachine(Estimator):
         )
 
 
+def require_memory_of_systems(n_features: int, way_out: str) -> None:
+    """Raise MemoryError if the systems of Newton steps do not fit."""
+    what = f"solver='newton' with {n_features} features"
+    require_memory(4.0 * 8 * (n_features + 1.0) ** 2, what, way_out)
+
+
 # What a warning calls the processes, by class.
 _METHODS = {
     "NewtonMachines": "Newton steps",
@@ -379,6 +391,7 @@ _METHODS = {
     "L1ColumnsProcess": "coordinate descent over features",
     "L1NewtonProcess": "proximal Newton steps",
     "NewtonProcess": "Newton steps",
+    "SmallNewton": "Newton steps",
     "LinearMachines": "machines",
     "StochasticProcess": "stochastic gradient steps",
 }
@@ -436,15 +449,3 @@ def _fresh_state(data: SgdRows) -> SgdState:
     mean = float(np.average(data.norms, weights=data.weight)) + gain
     length = mean if 0.0 < mean < np.inf else 1.0
     return SgdState.zeros(data.n_features, data.n_machines, length)
-
-
-def _exact_scale(table: ScannedTable) -> float:
-    """1 for features of ordinary size, else the power of two that scales the largest to about 1."""
-    norms = table.scan.squared_norms
-    longest = float(np.sqrt(norms.max(initial=0.0)))
-    if 1e-9 < longest < 1e9:
-        return 1.0
-    largest = largest_value(table.X)
-    if largest == 0.0:
-        return 1.0
-    return float(np.ldexp(1.0, max(-1000, min(1000, -int(np.frexp(largest)[1])))))

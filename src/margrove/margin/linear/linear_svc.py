@@ -15,9 +15,15 @@ from margrove._data import (
     check_training_labels,
     kernel_rows,
 )
-from margrove.margin.decisions import SparseCoefficients, linear_decisions, n_problems_of
+from margrove.margin.decisions import (
+    SparseCoefficients,
+    decided_classes,
+    linear_decisions,
+    n_problems_of,
+)
 from margrove.margin.linear.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
 from margrove.margin.linear.problems import OneVsRest
+from margrove.margin.linear.row_facts import LinearFacts
 from margrove.margin.solvers.linear import Kind, LinearResult, SgdRows, SgdState
 
 __all__ = ["LinearSVC"]
@@ -174,7 +180,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
         problem = self._problem(training, labels, kind)
 
         def learnt(result: LinearResult) -> dict[str, Any]:
-            return table.attributes | self._learnt(training, labels, result)
+            return table.attributes | self._learnt(training.scale, labels.classes, result)
 
         units = (training.scale,) if kind == "l1" else (training.scale, training.scale)
         record = self._solve(problem, kind, training, (X, y, sample_weight), learnt, units)
@@ -252,9 +258,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return decided_classes(self, self.decision_function(X))
 
     # -- the steps of fit --
 
@@ -295,23 +299,29 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
             C=self._prices(weight, *[training.scale] * power),
             n_machines=_machines_of(labels.classes, kind),
             squared=kind != "crammer_singer" and self.loss == "squared_hinge",
-            bias_price=self._bias_price(training, power),
+            bias_price=self._bias_price(training.scale, power),
         )
 
-    def _learnt(
-        self, training: LinearTraining, labels: TrainingLabels, result: LinearResult
-    ) -> dict[str, Any]:
+    def _problem_of_rows(
+        self, training: LinearTraining, codes: np.ndarray, facts: LinearFacts, kind: Kind
+    ) -> OneVsRest:
+        """The problem of some rows, without X; see `member_rows`."""
+        assert facts.classes is not None
+        assert facts.factors is not None
+        weight = training.form.row_weight
+        labels = TrainingLabels(codes, facts.classes, weight, facts.factors, facts.largest)
+        return self._problem(training, labels, kind)
+
+    def _learnt(self, scale: float, classes: np.ndarray, result: LinearResult) -> dict[str, Any]:
         coef, intercept = result.coef, result.intercept
-        if training.scale != 1.0:
-            coef = coef * training.scale
-        if (
-            len(labels.classes) == 2 and len(coef) == 2
-        ):  # two classes of Crammer and Singer's machine
+        if scale != 1.0:
+            coef = coef * scale
+        if len(classes) == 2 and len(coef) == 2:  # two classes of Crammer and Singer's machine
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         return {
             "coef_": coef,
             "intercept_": intercept,
-            "classes_": labels.classes,
+            "classes_": classes,
             "n_iter_": max(1, int(result.epochs)),
         }
 

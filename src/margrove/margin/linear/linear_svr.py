@@ -20,7 +20,8 @@ from margrove._data import (
 from margrove.margin.decisions import linear_decisions
 from margrove.margin.linear.linear_machine import LINEAR_PARAMETERS, LinearMachine, LinearTraining
 from margrove.margin.linear.problems import LinearProblem, tube_loss
-from margrove.margin.solvers.linear import LinearResult, SgdRows, SgdState
+from margrove.margin.linear.row_facts import LinearFacts
+from margrove.margin.solvers.linear import Kind, LinearResult, SgdRows, SgdState
 from margrove.margin.svm import TargetScale
 
 __all__ = ["LinearSVR"]
@@ -156,7 +157,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         problem = self._problem(training, targets, scale)
 
         def learnt(result: LinearResult) -> dict[str, Any]:
-            return table.attributes | self._learnt(training, scale, result)
+            return table.attributes | self._learnt(training.scale, scale, result)
 
         units = (training.scale, training.scale)
         record = self._solve(problem, "l2", training, (X, y, sample_weight), learnt, units, scale)
@@ -227,14 +228,18 @@ class LinearSVR(RegressorMixin, LinearMachine):
             training.rows,
             training.norms,
             loss,
-            self._bias_price(training, 2),
+            self._bias_price(training.scale, 2),
         )
 
-    def _learnt(
-        self, training: LinearTraining, scale: TargetScale, result: LinearResult
-    ) -> dict[str, Any]:
+    def _problem_of_rows(
+        self, training: LinearTraining, targets: np.ndarray, facts: LinearFacts, kind: Kind
+    ) -> LinearProblem:
+        """The problem of some rows, without X; see `member_rows`."""
+        return self._problem(training, targets, facts.target_scale)
+
+    def _learnt(self, scale: float, targets: TargetScale, result: LinearResult) -> dict[str, Any]:
         return {
-            "coef_": result.coef[0] * (training.scale / scale.factor),
-            "intercept_": result.intercept / scale.factor + scale.centre,
+            "coef_": result.coef[0] * (scale / targets.factor),
+            "intercept_": result.intercept / targets.factor + targets.centre,
             "n_iter_": max(1, int(result.epochs)),
         }

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import (
     CanonicalForm,
@@ -280,7 +279,7 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
         Shape (n_samples,) for two classes, positive for `classes_[1]`, else
         (n_samples, n_classes). The value of a row does not depend on the other rows.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         n_problems = n_problems_of(self.classes_)
         require_shape(self, "intercept_", (n_problems,))
         require_shape(self, "dual_coef_", (n_problems, len(self.support_)))

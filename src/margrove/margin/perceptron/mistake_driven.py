@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from margrove._runtime import Ending, Estimator, Process, drive
 from margrove.exceptions import ConvergenceWarning
+from margrove.margin.decisions import decided_classes
 from margrove.margin.solvers.perceptron import EarlyStopping
 
 __all__ = [
@@ -35,9 +36,7 @@ class MistakeDriven(ClassifierMixin, Estimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return decided_classes(self, self.decision_function(X))
 
     def _drive(
         self,

@@ -8,6 +8,7 @@ support_vector_machine      the base class of the five support vector machines: 
 support_vector_classifier   the base class of SVC and NuSVC: classes, predictions, probabilities
 single_machine              the base class of machines with one dual problem over all rows
 problems                    the machines as one quadratic problem, five builders, the duality gap
+joint_fits                  fits of many small machines together, as those of bagging
 machine_tasks               the machines of a fit, and their solution in other processes
 multiclass                  many classes by binary machines: one-vs-one, or one-vs-rest
 probabilities               calibrated probabilities of a support vector classifier

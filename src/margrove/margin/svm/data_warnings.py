@@ -39,10 +39,12 @@ def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
     if sp.issparse(X) or isinstance(kernel, Precomputed | CallableKernel):
         return
     spread = X.max(axis=0) - X.min(axis=0)
-    if not spread.any():
+    widest, narrowest = float(spread.max()), float(spread.min())
+    if widest == 0.0:
         _warn("All features are constant, so that all rows are equal.")
         return
-    widest, narrowest = float(spread.max()), float(spread[spread > 0].min())
+    if narrowest == 0.0:
+        narrowest = float(spread[spread > 0].min())
     if widest > _UNEQUAL * narrowest:
         _warn(
             f"Feature {int(spread.argmax())} is {widest / narrowest:.1e} times as wide as feature "

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from margrove._data import CanonicalForm, Table, check_table, like_fitted, sound_structure
 from margrove._runtime import Estimator, resolve_n_jobs
@@ -44,8 +43,9 @@ KERNEL_PARAMETERS: dict[str, list[Any]] = {
     "coef0": [Interval(Real, None, None, closed="neither")],
 }
 
-# Sparse tables with many nonzeros are faster as dense tables, if they are not large.
-_DENSE_ENOUGH = 1 / 64
+# Sparse tables with many nonzeros are faster as dense tables, if they are not large. Few rows need
+# more of them, because their Gram matrix is computed at once.
+_DENSE_ENOUGH, _DENSE_ENOUGH_OF_FEW, _FEW_ROWS = 1 / 64, 1 / 16, 1000
 _SMALL_ENOUGH = 12_000_000
 
 _FEW_PAIRS = 500_000  # fewer kernel values take less time than starting a thread
@@ -151,29 +151,33 @@ class KernelMachine(Estimator):
 
     def _expansion(self, X: Any, coef: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
         """K(X, support vectors) @ coef for the X of `predict`; see `kernel_sums`."""
-        X, shift, support, n_threads = self._prepared(X)
-        return kernel_sums_at(
-            self.kernel_, X, self._scale(), shift, support, coef, edges, n_threads=n_threads
-        )
+        X = self._checked_rows(X)
+        return kernel_sums_at(*self._prepared(X), coef, edges, n_threads=self._threads_for(X))
 
     def _signed_expansion(self, X: Any, coef: np.ndarray, offset: float) -> np.ndarray:
         """The expansion plus an offset, of which only the signs are exact for many rows."""
-        X, shift, support, n_threads = self._prepared(X)
-        given = (self.kernel_, X, self._scale(), shift, support, coef)
-        if X.shape[0] * len(support) < _FEW_PAIRS:
+        X = self._checked_rows(X)
+        given, n_threads = (*self._prepared(X), coef), self._threads_for(X)
+        if X.shape[0] * len(self.support_) < _FEW_PAIRS:
             return kernel_sums_at(*given, n_threads=n_threads) + offset
         return signed_sums(*given, offset, n_threads=n_threads)
 
-    def _prepared(self, X: Any) -> tuple[Any, np.ndarray | None, Points, int]:
-        """Checked rows, the origin, the support vectors, and the number of threads."""
-        check_is_fitted(self)
+    def _checked_rows(self, X: Any) -> Any:
+        self._require_fitted()
         if "_objects" in vars(self):
             X = self._objects.gram(X)
         X = like_fitted(X, self, accept_sparse=not isinstance(self.kernel_, Precomputed))
-        shift, support = self._support_points(X)
+        if not isinstance(self.kernel_, Precomputed):
+            require_shape(self, "support_vectors_", (len(self.support_), X.shape[1]))
+        return X
+
+    def _prepared(self, X: Any) -> tuple[Kernel, Any, float, np.ndarray | None, Points]:
+        """The kernel, the rows, their scale, the origin and the support vectors."""
+        return self.kernel_, X, self._scale(), *self._support_points(X)
+
+    def _threads_for(self, X: Any) -> int:
         is_small = X.shape[0] * len(self.support_) < _FEW_PAIRS
-        n_threads = 1 if is_small else resolve_n_jobs(self.n_jobs, unset="all")
-        return X, shift, support, n_threads
+        return 1 if is_small else resolve_n_jobs(self.n_jobs, unset="all")
 
     def _scale(self) -> float:
         return float(getattr(self, "feature_scale_", 1.0))
@@ -183,7 +187,6 @@ class KernelMachine(Estimator):
         kernel, n = self.kernel_, len(self.support_)
         if isinstance(kernel, Precomputed):  # only their columns are needed
             return None, Points(np.empty((n, 0)), np.zeros(n), self.support_)
-        require_shape(self, "support_vectors_", (n, X.shape[1]))
         vectors = self.support_vectors_
         if sp.issparse(vectors):
             vectors = sound_structure(vectors)
@@ -208,7 +211,8 @@ def _compact(X: Any) -> Any:
     """float64 rows, dense if that is faster."""
     if sp.issparse(X):
         cells = X.shape[0] * X.shape[1]
-        if cells <= _SMALL_ENOUGH and X.nnz >= _DENSE_ENOUGH * cells:
+        least = _DENSE_ENOUGH_OF_FEW if X.shape[0] <= _FEW_ROWS else _DENSE_ENOUGH
+        if cells <= _SMALL_ENOUGH and X.nnz >= least * cells:
             X = X.toarray()
     return X.astype(np.float64, copy=False)
 

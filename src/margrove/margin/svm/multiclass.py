@@ -13,6 +13,8 @@ from itertools import combinations
 import numpy as np
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from margrove._runtime import kernel
+
 __all__ = [
     "machine_coefs",
     "pair_decisions",
@@ -49,18 +51,37 @@ def pair_decisions(sums: np.ndarray, intercept: np.ndarray) -> np.ndarray:
 
     sums: (n_classes, n, n_classes - 1), in LIBSVM's layout of pairs.
     """
-    values = [sums[i][:, j - 1] + sums[j][:, i] for i, j in pairs_of(len(sums))]
-    return np.column_stack(values) + intercept
+    n_classes, n_rows, _ = sums.shape
+    values = np.empty((n_rows, n_classes * (n_classes - 1) // 2))
+    _add_pairs(sums, np.ascontiguousarray(intercept, dtype=np.float64), values)
+    return values
+
+
+@kernel(bare=True)
+def _add_pairs(sums, intercept, values):
+    number = 0
+    for i in range(len(sums)):
+        for j in range(i + 1, len(sums)):
+            for row in range(len(values)):
+                values[row, number] = sums[i, row, j - 1] + sums[j, row, i] + intercept[number]
+            number += 1
 
 
 def votes_of(decisions: np.ndarray, n_classes: int) -> np.ndarray:
     """The number of votes of each class, int64 (n, n_classes)."""
     votes = np.zeros((len(decisions), n_classes), dtype=np.int64)
-    for number, (i, j) in enumerate(pairs_of(n_classes)):
-        first_wins = decisions[:, number] > 0
-        votes[:, i] += first_wins
-        votes[:, j] += ~first_wins
+    _add_votes(np.ascontiguousarray(decisions, dtype=np.float64), votes)
     return votes
+
+
+@kernel(bare=True)
+def _add_votes(decisions, votes):
+    for row in range(len(votes)):
+        number = 0
+        for i in range(votes.shape[1]):
+            for j in range(i + 1, votes.shape[1]):
+                votes[row, i if decisions[row, number] > 0.0 else j] += 1
+                number += 1
 
 
 def per_class_decisions(decisions: np.ndarray, n_classes: int) -> np.ndarray:

@@ -11,10 +11,13 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
 from margrove._data import check_weights, moderate
+from margrove._runtime import single_threaded_blas
 from margrove.margin.kernels import Kernel, takes_objects
-from margrove.margin.svm.problems import one_class
+from margrove.margin.solvers.dual import SolverResult
+from margrove.margin.svm.kernel_machine import TrainingSet
+from margrove.margin.svm.problems import DualProblem, one_class
 from margrove.margin.svm.single_machine import SingleMachine, TargetScale
-from margrove.margin.svm.support_vector_machine import SVM_PARAMETERS, power_of_two_near
+from margrove.margin.svm.support_vector_machine import SVM_PARAMETERS, StatedFit, power_of_two_near
 
 __all__ = ["OneClassSVM"]
 
@@ -152,6 +155,12 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         """
         if takes_objects(self.kernel, X):
             return self._fit_to_objects(X, sample_weight=sample_weight)
+        with single_threaded_blas():  # once, because its limits take a while to set
+            stated = self._stated(X, y, sample_weight)
+            self._commit(stated.attributes(self._solve(stated)))
+        return self
+
+    def _stated(self, X: Any, y: Any = None, sample_weight: Any = None) -> StatedFit:
         self._check_parameters()
         table = self._check_training_table(X)
         n_rows = table.X.shape[0]
@@ -161,10 +170,13 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         unit = power_of_two_near(form.weight)
         problem = one_class(form.weight / unit, float(self.nu))
         scale = TargetScale(0.0, 1.0 / unit)
-        attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
-        attributes["offset_"] = -attributes["intercept_"]
-        self._commit(table.attributes | attributes)
-        return self
+        return self._stated_one(training, problem, scale, table, (X, y, sample_weight))
+
+    def _learnt(
+        self, training: TrainingSet, problem: DualProblem, result: SolverResult, scale: TargetScale
+    ) -> dict[str, Any]:
+        found = super()._learnt(training, problem, result, scale)
+        return found | {"offset_": -found["intercept_"]}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distance to the boundary in feature space, up to scale: positive inside.

@@ -152,10 +152,10 @@ def epsilon_svr(
     """Regression with a tube of half-width epsilon; a_i - a_i* are the coefficients."""
     n = len(targets)
     return DualProblem(
-        y=np.r_[np.ones(n), -np.ones(n)],
-        p=np.r_[epsilon - targets, epsilon + targets],
-        u=np.r_[C, C].astype(np.float64),
-        rows=np.r_[np.arange(n), np.arange(n)],
+        y=np.repeat((1.0, -1.0), n),
+        p=np.concatenate([epsilon - targets, epsilon + targets]),
+        u=np.concatenate([C, C], dtype=np.float64),
+        rows=np.concatenate([np.arange(n)] * 2),
         start=np.zeros(2 * n),
         has_bias=has_bias,
     )
@@ -167,11 +167,11 @@ def nu_svr(targets: np.ndarray, C: np.ndarray, nu: float) -> DualProblem:
     bounds = np.asarray(C, dtype=np.float64)
     share = _filled(bounds, nu * float(bounds.sum()) / 2.0)
     return DualProblem(
-        y=np.r_[np.ones(n), -np.ones(n)],
-        p=np.r_[-targets, targets],
-        u=np.r_[bounds, bounds],
-        rows=np.r_[np.arange(n), np.arange(n)],
-        start=np.r_[share, share],
+        y=np.repeat((1.0, -1.0), n),
+        p=np.concatenate([-targets, targets]),
+        u=np.concatenate([bounds, bounds]),
+        rows=np.concatenate([np.arange(n)] * 2),
+        start=np.concatenate([share, share]),
         keeps_sum=True,
     )
 

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from margrove._data import Table
 from margrove.margin.decisions import finite_decisions, require_shape
 from margrove.margin.kernels import dual_coefficients, like_table
 from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.problems import DualProblem
-from margrove.margin.svm.support_vector_machine import FitRecord, Machine, SupportVectorMachine
+from margrove.margin.svm.support_vector_machine import (
+    FitRecord,
+    Machine,
+    StatedFit,
+    SupportVectorMachine,
+)
 
 __all__ = ["SingleMachine", "TargetScale"]
 
@@ -47,14 +52,15 @@ class TargetScale:
 class SingleMachine(SupportVectorMachine):
     """One machine over all rows: regression, or OneClassSVM."""
 
-    def _fit_one(
+    def _stated_one(
         self,
         training: TrainingSet,
         problem: DualProblem,
         scale: TargetScale,
+        table: Table,
         given: tuple[Any, Any, Any],
-    ) -> dict[str, Any]:
-        """Solve the problem; `given` are the X, y and sample_weight of `fit`."""
+    ) -> StatedFit:
+        """The fit with this problem; `given` are the X, y and sample_weight of `fit`."""
         machine = Machine(np.arange(len(training.rows)), problem)
         if (
             self.warm_start
@@ -66,13 +72,15 @@ class SingleMachine(SupportVectorMachine):
             (machine,) = self._warm_started(training, [machine], [coef])
 
         def learnt(results: list[SolverResult]) -> dict[str, Any]:
-            return self._learnt(training, problem, results[0], scale)
+            return table.attributes | self._learnt(training, problem, results[0], scale)
 
-        results = self._solve(training, [machine], given[0], given[1], learnt)
-        self._require_solution(training, problem, results[0])
-        traces, scales = [results[0].trace], [1.0 / self._price()]
-        record = FitRecord(*given, traces, scales, self._parameters())
-        return learnt(results) | {"_record": record}
+        def attributes(results: list[SolverResult]) -> dict[str, Any]:
+            self._require_solution(training, problem, results[0])
+            traces, scales = [results[0].trace], [1.0 / self._price()]
+            record = FitRecord(*given, traces, scales, self._parameters())
+            return learnt(results) | {"_record": record}
+
+        return StatedFit(training, [machine], given[0], given[1], learnt, attributes)
 
     def _require_solution(
         self, training: TrainingSet, problem: DualProblem, result: SolverResult
@@ -99,7 +107,7 @@ class SingleMachine(SupportVectorMachine):
         }
 
     def _values(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
+        self._require_fitted()
         require_shape(self, "intercept_", (1,))
         require_shape(self, "dual_coef_", (1, len(self.support_)))
         return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)

@@ -13,10 +13,9 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from margrove._data import TrainingLabels, check_training_labels, seed_of
-from margrove._runtime import RANDOM_STATE
+from margrove._data import CanonicalForm, TrainingLabels, check_training_labels, seed_of
+from margrove._runtime import RANDOM_STATE, single_threaded_blas
 from margrove.exceptions import NotFittedError
 from margrove.margin.decisions import finite_decisions, require_shape
 from margrove.margin.kernels import dual_coefficients, like_table, takes_objects
@@ -35,6 +34,7 @@ from margrove.margin.svm.support_vector_machine import (
     SVM_PARAMETERS,
     FitRecord,
     Machine,
+    StatedFit,
     SupportVectorMachine,
 )
 
@@ -112,29 +112,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """
         if takes_objects(self.kernel, X):
             return self._fit_to_objects(X, y=y, sample_weight=sample_weight)
-        self._check_parameters()
-        table = self._check_training_table(X)
-        labels = self._labels(y, sample_weight, table.X.shape[0])
-        training, codes = self._training_by_class(table.X, labels)
-        bounds = self._bounds_of(training, labels.counted(training.form)[training.order])
-        machines = self._machines(codes, labels.classes, bounds)
-        if self._has_solution_like(training.X, labels.classes, machines):
-            machines = self._warm_started(training, machines, self._row_coefs(labels.codes))
-
-        def learnt(results: list[SolverResult]) -> dict[str, Any]:
-            return table.attributes | self._learnt(training, labels, codes, machines, results)
-
-        results = self._solve(training, machines, X, y, learnt)
-        calibration = self._calibrated(training, labels, codes) if self.probability else {}
-        record = FitRecord(
-            X,
-            y,
-            sample_weight,
-            [result.trace for result in results],
-            self._scales(machines, results),
-            self._parameters(),
-        )
-        self._commit(learnt(results) | calibration | {"_record": record})
+        with single_threaded_blas():  # once, because its limits take a while to set
+            stated = self._stated(X, y, sample_weight)
+            self._commit(stated.attributes(self._solve(stated)))
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -169,7 +149,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         decisions = self._machine_decisions(X, only_signs=len(self.classes_) == 2)
@@ -187,7 +167,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if "probA_" not in vars(self):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False. Fit again."
@@ -257,12 +237,42 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """Whether the fitted machines are one-vs-one; two classes always have one machine."""
         return len(self.classes_) > 2 and self.dual_coef_.shape[0] == len(self.classes_) - 1
 
-    def _training_by_class(self, X: Any, labels: TrainingLabels) -> tuple[TrainingSet, np.ndarray]:
-        """The learnt rows, sorted by class, and their codes."""
+    def _stated(self, X: Any, y: Any, sample_weight: Any = None) -> StatedFit:
+        self._check_parameters()
+        table = self._check_training_table(X)
+        labels = self._labels(y, sample_weight, table.X.shape[0])
+        form, order, codes = self._rows_by_class(table.X, labels)
+        training = self._training_set(table.X, form, order)
+        bounds = self._bounds_of(training, labels.counted(form)[order])
+        machines = self._machines(codes, labels.classes, bounds)
+        if self._has_solution_like(training.X, labels.classes, machines):
+            machines = self._warm_started(training, machines, self._row_coefs(labels.codes))
+
+        def learnt(results: list[SolverResult]) -> dict[str, Any]:
+            return table.attributes | self._learnt(training, labels, codes, machines, results)
+
+        def attributes(results: list[SolverResult]) -> dict[str, Any]:
+            calibration = self._calibrated(training, labels, codes) if self.probability else {}
+            record = FitRecord(
+                X,
+                y,
+                sample_weight,
+                [result.trace for result in results],
+                self._scales(machines, results),
+                self._parameters(),
+            )
+            return learnt(results) | calibration | {"_record": record}
+
+        return StatedFit(training, machines, X, y, learnt, attributes)
+
+    def _rows_by_class(
+        self, X: Any, labels: TrainingLabels
+    ) -> tuple[CanonicalForm, np.ndarray, np.ndarray]:
+        """The canonical form of the rows, the order that sorts it by class, and sorted codes."""
         form = self._canonical_rows(X, labels.codes, labels.weight)
         codes = labels.codes[form.rows]
         order = np.argsort(codes, kind="stable")
-        return self._training_set(X, form, order), codes[order]
+        return form, order, codes[order]
 
     def _machines(
         self, codes: np.ndarray, classes: np.ndarray, bounds: np.ndarray
@@ -379,15 +389,15 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         only_signs: there are two classes, and only the signs of the values are needed.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         n_classes, n_support = len(self.classes_), len(self.support_)
         by_pairs = self._uses_pairs()
         n_machines = len(pairs_of(n_classes)) if n_classes == 2 or by_pairs else n_classes
         require_shape(self, "intercept_", (n_machines,))
         require_shape(self, "n_support_", (n_classes,))
-        if int(self.n_support_.sum()) != n_support:
+        if int(self.n_support_.sum()) != n_support or self.n_support_.min() < 0:
             raise ValueError(
-                f"The fitted state was altered: n_support_ sums to {self.n_support_.sum()}, but "
+                f"The fitted state was altered: n_support_ is {self.n_support_.tolist()}, but "
                 f"there are {n_support} support vectors. Fit the estimator again."
             )
         require_shape(self, "dual_coef_", (n_classes - 1 if by_pairs else n_machines, n_support))
@@ -411,9 +421,9 @@ def _compact_layout(
     coefs: list[np.ndarray], machines: list[Machine], codes: np.ndarray, n_classes: int
 ) -> np.ndarray:
     """LIBSVM's layout, (n, n_classes - 1): each row is in one pair with each other class."""
+    sizes = [len(coef) for coef in coefs]
+    first, second = (np.repeat(classes, sizes) for classes in np.transpose(pairs_of(n_classes)))
+    rows = np.concatenate([machine.members for machine in machines])
     compact = np.zeros((len(codes), n_classes - 1))
-    for (i, j), coef, machine in zip(pairs_of(n_classes), coefs, machines, strict=True):
-        is_first = codes[machine.members] == i
-        compact[machine.members[is_first], j - 1] = coef[is_first]
-        compact[machine.members[~is_first], i] = coef[~is_first]
+    compact[rows, np.where(codes[rows] == first, second - 1, first)] = np.concatenate(coefs)
     return compact

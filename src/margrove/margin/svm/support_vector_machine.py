@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ from margrove.margin.solvers.dual import (
     solve_at_once,
 )
 from margrove.margin.svm.certificates import Certificate, certificate
+from margrove.margin.svm.joint_fits import JointMachines, StatedFit, can_be_joint, solved_alone
 from margrove.margin.svm.kernel_machine import KERNEL_PARAMETERS, KernelMachine, TrainingSet
 from margrove.margin.svm.machine_tasks import Machine, SolverPlan, SpreadMachines, spread_machines
 from margrove.margin.svm.problems import LARGEST_BOUND, DualProblem, duality_gap
@@ -57,6 +59,7 @@ __all__ = [
     "SVM_PARAMETERS",
     "FitRecord",
     "Machine",
+    "StatedFit",
     "SupportVectorMachine",
     "power_of_two_near",
 ]
@@ -229,15 +232,19 @@ class SupportVectorMachine(KernelMachine):
             started.append(replace(machine, problem=problem.starting_near(alpha)))
         return started
 
-    def _solve(
-        self,
-        training: TrainingSet,
-        machines: list[Machine],
-        X: Any,
-        y: Any,
-        learnt: Callable[[list[SolverResult]], dict[str, Any]],
-    ) -> list[SolverResult]:
-        """Solve all machines; `learnt` turns results into fitted attributes, for callbacks."""
+    @abstractmethod
+    def _stated(self, X: Any, y: Any, sample_weight: Any = None) -> StatedFit:
+        """Check the arguments of `fit` and state the dual problems."""
+
+    def _joint_fits(self, X: Any, n_rows: int) -> JointMachines | None:
+        return JointMachines() if can_be_joint(self, X, n_rows) else None
+
+    def _solve(self, stated: StatedFit) -> list[SolverResult]:
+        """Solve all machines."""
+        found = solved_alone(self, stated)
+        if found is not None:
+            return found
+        training, machines = stated.training, stated.machines
         with single_threaded_blas():
             process = self._process(training, machines)
             ending = drive(
@@ -246,9 +253,9 @@ class SupportVectorMachine(KernelMachine):
                 max_time=self.max_time,
                 on_interrupt=self.on_interrupt,
                 verbose=int(self.verbose),
-                X=X,
-                y=y,
-                fitted=lambda: learnt(process.results()),
+                X=stated.X,
+                y=stated.y,
+                fitted=lambda: stated.learnt(process.results()),
                 given={"sample_weight": training.form.weight},
             )
             results = process.results()
@@ -299,10 +306,7 @@ class SupportVectorMachine(KernelMachine):
         if plan.solver != "smo":
             dense = partial(self._dense_solver, training, DENSE_SOLVERS[plan.solver], n_threads)
             return as_process([partial(dense, machine) for machine in machines])
-        rules = [
-            SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
-            for machine in machines
-        ]
+        rules = [self._rule(machine) for machine in machines]
         if not plan.is_shared:
             make = partial(self._alone, training, plan, n_threads)
             return as_process(
@@ -345,6 +349,9 @@ class SupportVectorMachine(KernelMachine):
             side_by_side=side_by_side,
             solve_easy=solve_easy if is_easy else None,
         )
+
+    def _rule(self, machine: Machine) -> SmoRule:
+        return SmoRule(tol=float(self.tol) * machine.unit, max_iter=int(self.max_iter))
 
     def _alone(
         self,

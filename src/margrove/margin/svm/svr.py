@@ -13,13 +13,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from margrove._data import check_targets, check_weights, moderate
+from margrove._runtime import single_threaded_blas
 from margrove.exceptions import DataWarning, NotSeparableError
 from margrove.margin.kernels import Kernel, takes_objects
 from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.problems import DualProblem, epsilon_svr, nu_svr
 from margrove.margin.svm.single_machine import SingleMachine, TargetScale
-from margrove.margin.svm.support_vector_machine import SVM_PARAMETERS
+from margrove.margin.svm.support_vector_machine import SVM_PARAMETERS, StatedFit
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -63,6 +64,12 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
         """
         if takes_objects(self.kernel, X):
             return self._fit_to_objects(X, y=y, sample_weight=sample_weight)
+        with single_threaded_blas():  # once, because its limits take a while to set
+            stated = self._stated(X, y, sample_weight)
+            self._commit(stated.attributes(self._solve(stated)))
+        return self
+
+    def _stated(self, X: Any, y: Any, sample_weight: Any = None) -> StatedFit:
         self._check_parameters()
         table = self._check_training_table(X)
         targets = check_targets(y, table.X.shape[0])
@@ -83,13 +90,11 @@ class SupportVectorRegressor(RegressorMixin, SingleMachine):
                     f"C={self.C:g} is too large for floating point with targets of this size, and "
                     f"is reduced to {limit / scale.factor:.3g}. Scale y.",
                     DataWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
             bounds = np.minimum(bounds, limit)
         problem = self._dual_problem(scale.apply(targets[training.rows]), bounds, scale)
-        attributes = self._fit_one(training, problem, scale, (X, y, sample_weight))
-        self._commit(table.attributes | attributes)
-        return self
+        return self._stated_one(training, problem, scale, table, (X, y, sample_weight))
 
     def predict(self, X: Any) -> np.ndarray:
         """The value of the function at each row.
@@ -260,7 +265,7 @@ class SVR(SupportVectorRegressor):
                 "function has no errors and there are no support vectors. Use a smaller epsilon, "
                 "or scale y.",
                 DataWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         epsilon = float(self.epsilon) * scale.factor
         return epsilon_svr(targets, bounds, epsilon, has_bias=self.fit_intercept)

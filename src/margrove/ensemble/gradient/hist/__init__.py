@@ -1,9 +1,6 @@
 """Trees on binned features, and the rounds of histogram gradient boosting.
 
-columns          columns as codes: bins of numbers, or categories
-dense_codes      the codes of large dense tables, in a few passes over the rows
-bin_refinement   bins of columns with many rows, without sorting
-tables           the binned table, by rows and by columns
+binning/         features as bytes: bins, and the table of all rows
 nodes            the arrays of a growing tree
 packed_words     gradient, hessian and number of samples in one 64-bit word
 root             gradients and hessians as integers, and the root
@@ -15,9 +12,12 @@ leaves           leaf values, and their addition to the scores
 tiles            the regions in which a tree grows
 trees            grows a tree in one compiled loop, on one thread or several
 packing          grown trees as packed trees for prediction
+settings         how trees are grown, and the sizes that follow
 rounds           the rounds of boosting: a process for `slices.drive`
-leader           grows a tree whose rows are on several workers: the leader
-shards           the same: a worker with a shard of the rows
+boosting_round   a round, as those see it who grow its trees
+local_trees      grows the trees of a round on one machine
+short_rounds/    several rounds of small tables in one compiled call
+joint/           trees on rows that are with several members of a collective
 """
 
 import lazy_loader

@@ -23,6 +23,7 @@ __all__ = [
     "allow_features_of_children",
     "are_searched",
     "join_children",
+    "may_be_split",
     "place_of_next",
     "search_children",
     "take_next",
@@ -187,13 +188,19 @@ def search_children(group, table, rules, tree, space, first, last):
     for k in range(2):
         node = tree.state[0].small if k == 0 else tree.state[0].large
         space.best.place[group, k] = -1
-        if node < 0 or tree.nodes.count[node] < 2 * rules.min_samples:
-            continue
-        if tree.nodes.depth[node] >= rules.max_depth:
+        if not may_be_split(rules, tree, node):
             continue
         search_features(table, rules, tree.units, tree.nodes[node],
                         space.sums[tree.nodes.slot[node]], first, last, space.allowed[k],
                         space.scratch[group], space.order[group], space.best[group, k])  # fmt: skip
+
+
+@kernel(inner=True)
+def may_be_split(rules, tree, node):
+    """Whether splits of a child are searched; -1 is none."""
+    if node < 0 or tree.nodes.count[node] < 2 * rules.min_samples:
+        return False
+    return tree.nodes.depth[node] < rules.max_depth
 
 
 @kernel(inner=True)

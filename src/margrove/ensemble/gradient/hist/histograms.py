@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from margrove._runtime import are_scattered, fetch, kernel, row_ahead
+from margrove.ensemble.gradient.hist.binning import COLUMNS_OF_A_BLOCK
 from margrove.ensemble.gradient.hist.packed_words import (
     SAMPLES_OF_A_WORD,
     packed_word,
     sums_of_cell,
     unpacked,
 )
-from margrove.ensemble.gradient.hist.tables import COLUMNS_OF_A_BLOCK
 
 __all__ = [
     "begin_count",
@@ -137,8 +137,7 @@ def _count_words(table, packed, rows, start, end, words):
     """Add packed words of some rows."""
     _count_bytes(table, packed, rows, start, end, words)
     if len(table.list_starts) > 1:
-        low, high = np.int64(0), table.first[len(table.features)]
-        count_entries(table, packed, rows, start, end, low, high, words)
+        _count_all_entries(table.starts, table.entries, packed, rows[start:end], words)
 
 
 @kernel(inner=True)
@@ -161,8 +160,19 @@ def _count_bytes(table, packed, rows, start, end, words):
 
 
 @kernel(inner=True)
+def _count_all_entries(starts, entries, packed, rows, words):
+    """The same for features that are stored as lists."""
+    for p in range(len(rows)):
+        row = np.uint64(rows[p])
+        word = packed[row]
+        of_row = entries[starts[row] : starts[row + np.uint64(1)]]
+        for q in range(len(of_row)):
+            words[np.uint64(of_row[q])] += word
+
+
+@kernel(inner=True)
 def count_entries(table, packed, rows, start, end, low, high, words):
-    """The same for features that are stored as lists, in the cells low .. high - 1."""
+    """The same in the cells low .. high - 1."""
     for p in range(start, end):
         row = np.uint64(rows[p])
         word = packed[row]
@@ -199,18 +209,25 @@ def _count_widely(table, source, rows, start, end, sums):
 @kernel(inner=True)
 def fill_omitted(table, first, last, sums, node):
     """Fill the omitted codes of sparse features: the sums of the node minus the other codes."""
-    is_packed = node.is_packed == 1
+    if node.is_packed == 1:
+        word = packed_word(node.total_g, node.total_h, node.count)
+        _fill_omitted(table, first, last, sums[0], word)
+        return
+    _fill_omitted(table, first, last, sums[0], node.total_g)
+    _fill_omitted(table, first, last, sums[1], node.total_h)
+    _fill_omitted(table, first, last, sums[2], node.count)
+
+
+@kernel(inner=True)
+def _fill_omitted(table, first, last, cells, total):
     for place in range(max(first, table.n_dense), last):
-        at = table.first[place] + table.omitted[place]
-        g, h, count = node.total_g, node.total_h, node.count
-        for cell in range(table.first[place], table.first[place] + table.n_codes[place] + 1):
-            if cell != at:
-                less_g, less_h, less = sums_of_cell(sums, is_packed, cell)
-                g, h, count = g - less_g, h - less_h, count - less
-        if is_packed:
-            sums[0, at] = packed_word(g, h, count)
-        else:
-            sums[0, at], sums[1, at], sums[2, at] = g, h, count
+        begin, end = table.first[place], table.first[place] + table.n_codes[place] + 1
+        at = begin + table.omitted[place]
+        cells[at] = 0
+        rest = total
+        for cell in range(begin, end):
+            rest -= cells[cell]
+        cells[at] = rest
 
 
 @kernel(inner=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._runtime import first_records, kernel, record_type, records
-from margrove.ensemble.gradient.hist.tables import GradientTable
+from margrove.ensemble.gradient.hist.binning import GradientTable
 
 __all__ = [
     "ADDED",

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from margrove._runtime import kernel
+from margrove.ensemble.gradient.hist.binning import GradientBins, GradientTable
 from margrove.ensemble.gradient.hist.nodes import BoostedTree
-from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
 from margrove.grove.serve import FEATURE_AT, MISSING_AT, SET_AT, PackedTree
 
-__all__ = ["Meanings", "meanings_of", "packed"]
+__all__ = ["GrownTrees", "Meanings", "meanings_of", "most_words", "new_grown_trees", "pack_tree",
+           "packed", "packed_trees"]  # fmt: skip
 
 _NO_VALUES = np.empty((0, 1))
 _LARGEST_GAIN = 1e300
@@ -56,6 +57,72 @@ def packed(tree: BoostedTree, meanings: Meanings) -> PackedTree:
     words = np.zeros(_n_words(tree, meanings), np.uint32)
     _write_nodes(tree, meanings, nodes, samples, gains, words)
     return PackedTree(nodes, samples, _NO_VALUES, words, impurity=np.zeros(n), decrease=gains)
+
+
+class GrownTrees(NamedTuple):
+    """The arrays of several packed trees, one after the other.
+
+    ends     int64 (trees + 1, 2)  where the nodes and the words of each tree begin and end
+    nodes    int64 (2 nodes,), samples int64 (nodes,), gains float64 (nodes,), words uint32
+    """
+
+    ends: np.ndarray
+    nodes: np.ndarray
+    samples: np.ndarray
+    gains: np.ndarray
+    words: np.ndarray
+
+
+def most_words(max_nodes: int, meanings: Meanings) -> int:
+    """How many words the sets of a tree have at most."""
+    categories = int(np.diff(meanings.category_first).max(initial=0))
+    return (categories // 32 + 1) * (max_nodes // 2) if categories else 0
+
+
+def new_grown_trees(n_trees: int, max_nodes: int, meanings: Meanings) -> GrownTrees:
+    """Memory for trees of at most so many nodes."""
+    return GrownTrees(
+        np.zeros((n_trees + 1, 2), np.int64),
+        np.empty(2 * n_trees * max_nodes, np.int64),
+        np.empty(n_trees * max_nodes, np.int64),
+        np.empty(n_trees * max_nodes),
+        np.zeros(n_trees * most_words(max_nodes, meanings), np.uint32),
+    )
+
+
+def packed_trees(grown: GrownTrees, n_trees: int) -> list[PackedTree]:
+    """The first trees, which get memory of their own size."""
+    n_nodes, n_words = grown.ends[n_trees].tolist()
+    nodes, samples = grown.nodes[: 2 * n_nodes].copy(), grown.samples[:n_nodes].copy()
+    gains, words = grown.gains[:n_nodes].copy(), grown.words[:n_words].copy()
+    impurity, trees = np.zeros(n_nodes), []
+    first, first_word = 0, 0
+    for last, last_word in grown.ends[1 : n_trees + 1].tolist():
+        trees.append(
+            PackedTree(
+                nodes[2 * first : 2 * last],
+                samples[first:last],
+                _NO_VALUES,
+                words[first_word:last_word],
+                impurity=impurity[first:last],
+                decrease=gains[first:last],
+            )
+        )
+        first, first_word = last, last_word
+    return trees
+
+
+@kernel(inner=True)
+def pack_tree(tree, meanings, grown, number):
+    """Pack a tree as the one of this number."""
+    first, first_word = grown.ends[number, 0], grown.ends[number, 1]
+    last = first + tree.state[0].n_nodes
+    last_word = first_word + _n_words(tree, meanings)
+    grown.ends[number + 1, 0], grown.ends[number + 1, 1] = last, last_word
+    _write_nodes(
+        tree, meanings, grown.nodes[2 * first : 2 * last], grown.samples[first:last],
+        grown.gains[first:last], grown.words[first_word:last_word],
+    )  # fmt: skip
 
 
 @kernel(bare=True)

@@ -17,6 +17,7 @@ from margrove.ensemble.gradient.hist.packed_words import BITS, SAMPLES_OF_A_WORD
 from margrove.ensemble.gradient.hist.split_search import unit_of_gain
 
 __all__ = [
+    "FEW_SAMPLES",
     "bits_of_gradients",
     "find_largest",
     "is_packed_node",
@@ -30,7 +31,7 @@ __all__ = [
 _WIDE_BITS = 40
 _BITS_OF_SUMS = 61
 _LEAST_MEAN = 4  # of packed gradients and hessians: below it, too many of them would be 0
-_FEW_SAMPLES = 1024  # are never packed, because one may be a thousand times larger than the others
+FEW_SAMPLES = 1024  # are never packed, because one may be a thousand times larger than the others
 _MOST_COPIES = 16  # limit of the samples that a row may represent in a packed word
 
 
@@ -117,7 +118,7 @@ def write_wide(source, start, end, g_scale, h_scale, rows, totals):
 @kernel(inner=True)
 def may_be_packed(count, copies):
     """Whether packed integers can be precise enough, by the number of samples."""
-    return count > _FEW_SAMPLES and copies <= _MOST_COPIES
+    return count > FEW_SAMPLES and copies <= _MOST_COPIES
 
 
 @kernel(inner=True)
@@ -130,7 +131,7 @@ def start_root(rules, tree, n, is_wide, largest, counts, totals):
     count, copies = counts[0], counts[1]
     is_uneven = totals[2] < _LEAST_MEAN * count and largest[0] > 0.0
     is_uneven |= totals[1] < _LEAST_MEAN * count and largest[1] > 0.0
-    is_uneven |= count <= _FEW_SAMPLES
+    is_uneven |= count <= FEW_SAMPLES
     if not is_wide and (is_uneven or not may_be_packed(count, copies)):
         state.phase, state.is_uneven = TOO_UNEVEN, np.int64(is_uneven)
         return

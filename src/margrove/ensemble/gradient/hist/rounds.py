@@ -6,104 +6,51 @@ adds the leaf values to the scores.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from margrove._data import read_only
 from margrove._runtime import (
+    ALONE,
+    Collective,
     available_cores,
     is_checkpointed,
-    pool_words,
     region,
     require_memory,
-    run_tiles,
 )
 from margrove.ensemble.bagging import seed_of_member
 from margrove.ensemble.gradient.early_stopping import Monitor
-from margrove.ensemble.gradient.hist import leaves, nodes, trees
-from margrove.ensemble.gradient.hist.packing import meanings_of, packed
-from margrove.ensemble.gradient.hist.tables import GradientBins, GradientTable
-from margrove.ensemble.gradient.losses import GradientLoss
+from margrove.ensemble.gradient.hist import leaves, nodes
+from margrove.ensemble.gradient.hist.binning import GradientBins, GradientTable
+from margrove.ensemble.gradient.hist.boosting_round import BoostingRound
+from margrove.ensemble.gradient.hist.joint import JointTrees
+from margrove.ensemble.gradient.hist.local_trees import LocalTrees
+from margrove.ensemble.gradient.hist.packing import Meanings, meanings_of
+from margrove.ensemble.gradient.hist.settings import GradientSettings
+from margrove.ensemble.gradient.hist.short_rounds import (
+    RoundsAtOnce,
+    code_of_loss,
+    cost_of_round,
+    is_worth_lists,
+)
+from margrove.ensemble.gradient.losses import GradientLoss, mean_of_rows
 from margrove.ensemble.gradient.round_states import restore_rounds, state_of_rounds
 from margrove.ensemble.gradient.training_data import TrainingRows
 from margrove.grove.serve import PackedTree, TreeForm
 
-__all__ = [
-    "BoostingRound",
-    "GradientRounds",
-    "GradientSettings",
-]
+__all__ = ["GradientRounds", "every_row"]
 
-_MOST_LEAVES = 2**20
-_SLOTS_OF_A_PATH = 48  # enough for the pending larger children of at most 2^31 rows
-_CELLS_TO_SHARE_A_TREE = 1 << 15
 _ROWS_OF_A_TILE = 1 << 14
-_MANY_ROWS = 1 << 17  # of which all threads grow one tree after the other
 _SCORES_FOR_THREADS = 1 << 15
-_TREES_AT_ONCE = 8
+_LARGE_ROUND = 2e7  # about 10 ms, in units of `trees`
 _NO_WORDS = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True)
-class GradientSettings:
-    """How trees are grown; most names are those of scikit-learn's parameters.
-
-    tried    the share of features that are searched for the split of a node
-    signs    int64 (d,) for each feature, -1, 0 or 1, or None: monotonic constraints
-    sets     bool (sets, d), or None: features that may be on one path
-    """
-
-    learning_rate: float = 0.1
-    max_leaf_nodes: int | None = 31
-    max_depth: int | None = None
-    min_samples_leaf: int = 20
-    l2_regularization: float = 0.0
-    min_hessian: float = 1e-3
-    tried: float = 1.0
-    level_wise: bool = False
-    signs: np.ndarray | None = None
-    sets: np.ndarray | None = None
-    seed: int = 0
-
-
-@dataclass
-class _TreeBuffers:
-    """The memory for growing one tree, and the number of threads that share it."""
-
-    tree: nodes.BoostedTree
-    space: nodes.Workspace
-    packed: np.ndarray
-    n_cores: int
-
-
-@dataclass
-class _Growth:
-    """A tree that is growing."""
-
-    tree: nodes.BoostedTree
-    source: nodes.Source
-    rules: nodes.GrowthRules
-
-
-@dataclass
-class BoostingRound:
-    """A round that is not complete.
-
-    rows, others   int32, the rows that trees are grown on, and all other rows
-    grown          the trees that are grown, or None
-    score          the number of the next tree
-    """
-
-    loss: GradientLoss
-    rows: np.ndarray
-    others: np.ndarray
-    grown: list[PackedTree | None] = field(default_factory=list)
-    score: int = 0
-    growth: _Growth | None = None
+def every_row(number: int) -> None:
+    """The rows of a round, for `draw`: all of them."""
 
 
 class GradientRounds:
@@ -112,6 +59,9 @@ class GradientRounds:
     `raw` float64 (n_scores, n) are the raw scores at the start, to which the rounds add. `draw(t)`
     gives the rows that the trees of round t are grown on, ascending, or None for all. `losses` are
     those of earlier rounds.
+
+    If the table is one of `joint_tables`, the rows are those of one member of `collective`: all
+    members run the same rounds, and all that they decide depends on sums over all of them.
     """
 
     unit = "round"
@@ -129,72 +79,76 @@ class GradientRounds:
         n_rounds: int,
         *,
         first_round: int = 0,
-        draw: Callable[[int], np.ndarray | None] = lambda number: None,
+        draw: Callable[[int], np.ndarray | None] = every_row,
         monitor: Monitor | None = None,
         losses: Sequence[float] = (),
         form: TreeForm | None = None,
         n_threads: int = 1,
+        collective: Collective = ALONE,
+        one_by_one: bool = False,
     ) -> None:
         self.total: int | None = n_rounds
         self.monitor, self._form = monitor, form
-        self._table, self._meanings = table, meanings_of(bins, table)
+        self._table = table
         self._rows, self.loss, self._settings = rows, loss, settings
         self._weight = rows.total_weight
         self.first, self._draw = first_round, draw
         self._n_threads = min(n_threads, available_cores())
         k, n = raw.shape
         self.raw, self._n_scores = raw, k
+        self._collective = collective
         require_memory(
             16.0 * k * n, "The gradients of all classes", "Use fewer classes, or fewer rows."
         )
         self._gradient, self._hessian = np.empty((k, n)), np.empty((k, n))
         self._losses_of_rows = np.empty(n)
         self._all_rows = np.arange(n, dtype=np.int32)
-        self._most_leaves, self._n_slots, self._is_tight = self._sizes(n)
-        self._tree_buffers = self._new_tree_buffers(k, n)
+        self._n_all, n_samples = self._counts_of_all(n)
+        self._sizes = settings.sizes(self._n_all, n_samples)
+        meanings = meanings_of(bins, table)
+        self._grower = self._new_grower(meanings)
         self._round: BoostingRound | None = None
         self._is_kept = is_checkpointed()
         self._raw_before: np.ndarray | None = None  # scores before the round, for checkpoints
         self.trees: list[list[PackedTree]] = []
         self.losses = list(losses)
+        self._at_once = None
+        if draw is every_row and monitor is None and n * k < _SCORES_FOR_THREADS:
+            self._at_once = self._rounds_at_once(meanings, n_samples)
+        self._most_at_once, self._one_by_one = 1, one_by_one
         if monitor is not None and not monitor.scores:
             self._add_score(monitor, [])
 
-    def _new_tree_buffers(self, k: int, n: int) -> list[_TreeBuffers]:
-        """Threads share each tree, or grow one tree each if there are many small trees."""
-        is_large = n * len(self._table.features) >= _CELLS_TO_SHARE_A_TREE
-        shares_out_trees = k >= 2 * self._n_threads and n < _MANY_ROWS
-        n_buffers = min(self._n_threads, k) if shares_out_trees else 1
-        n_cores = self._n_threads if is_large and n_buffers == 1 else 1
-        return [self._new_buffers_of_tree(n, n_cores) for _ in range(n_buffers)]
-
-    def _new_buffers_of_tree(self, n: int, n_cores: int) -> _TreeBuffers:
-        most, n_slots = self._most_leaves, self._n_slots
-        require_memory(
-            24.0 * n_slots * self._table.n_cells,
-            "The histograms of all leaves",
-            "Lower max_leaf_nodes, or set it to None.",
-        )
-        n_sets = 0 if self._settings.sets is None else len(self._settings.sets)
-        return _TreeBuffers(
-            nodes.new_tree(n, most, n_slots, n_sets),
-            nodes.new_workspace(self._table, most, n_slots, n_cores),
-            np.empty(n, np.int64),
-            n_cores,
-        )
-
-    def _sizes(self, n: int) -> tuple[int, int, bool]:
-        """(maximum number of leaves, number of histograms, whether max_leaf_nodes is the limit)."""
-        settings = self._settings
+    def _counts_of_all(self, n: int) -> tuple[int, int]:
+        """The number of rows and of samples of all members."""
         copies = self._rows.copies
-        samples = n if copies is None else int(copies.sum())
-        most = max(min(samples // max(settings.min_samples_leaf, 1), n, _MOST_LEAVES), 1)
-        if settings.max_depth is not None:
-            most = min(most, 2 ** min(settings.max_depth, 20))
-        limit = settings.max_leaf_nodes
-        if limit is not None and limit < most:
-            return limit, limit + 1, True
-        return most, min(most + 1, _SLOTS_OF_A_PATH), False
+        counts = np.array([n, n if copies is None else int(copies.sum())])
+        self._collective.sum(counts)
+        return int(counts[0]), int(counts[1])
+
+    def _new_grower(self, meanings: Meanings) -> LocalTrees | JointTrees:
+        given = self._table, meanings, self._sizes
+        n_scores, n_threads = self._n_scores, self._n_threads
+        if self._table.is_joint:
+            return JointTrees(
+                *given, n_scores=n_scores, n_threads=n_threads, collective=self._collective
+            )
+        return LocalTrees(*given, n_scores=n_scores, n_threads=n_threads)
+
+    def _rounds_at_once(self, meanings: Meanings, n_samples: int) -> RoundsAtOnce | None:
+        """None if rounds are run one by one: trees are large, or rounds are not all alike."""
+        loss, grower = code_of_loss(self.loss), self._grower
+        buffers = grower.only_buffers if isinstance(grower, LocalTrees) else None
+        cost = cost_of_round(self._table, self._n_scores, self._sizes.max_leaves)
+        if loss is None or buffers is None or self._settings.tried < 1.0 or cost > _LARGE_ROUND:
+            return None
+        if not is_worth_lists(self._table, n_samples, self._sizes.max_leaves):
+            return None
+        return RoundsAtOnce(
+            self._table, meanings, buffers, self._rows, loss,
+            self._source(self._all_rows, 0), self._rules(self.loss, 0), self.raw, self._gradient,
+            self._hessian, self._losses_of_rows,
+        )  # fmt: skip
 
     # -- the process --
 
@@ -221,18 +175,26 @@ class GradientRounds:
         return []
 
     def advance(self, work: float) -> float:
-        """Run a round, or a part of it if it takes long."""
-        if self._round is None:
-            self._raw_before = self.raw.copy() if self._is_kept else None
-            self._round = self._begin()
-        current = self._round
-        if len(self._tree_buffers) > 1:
-            done = self._grow_in_parallel(current)
-        else:
-            done = self._grow_one(current, work)
-        if current.score == len(self.raw):
+        """Run a round, or a part of it if it takes long, or several short ones."""
+        if self._at_once is not None and self._round is None:
+            return self._advance_at_once(self._at_once, work)
+        current = self._round or self._begin_round()
+        done = self._grower.advance(current, work)
+        if current.is_complete:
             self._end(current)
         return done
+
+    def _advance_at_once(self, at_once: RoundsAtOnce, work: float) -> float:
+        """Twice as many rounds as in the last call, so that those who watch see the first ones."""
+        before = self.rounds
+        n_rounds = min(self._most_at_once, max(1, int(min(work / at_once.cost, 1e9))))
+        found, losses = at_once.run(before, min(n_rounds, (self.total or 0) - before))
+        is_known = len(self.losses) > self.first + before
+        self.losses += losses[int(is_known) :]
+        self.trees += found  # an interrupt before this line leaves the rounds out
+        if not self._one_by_one:
+            self._most_at_once = 2 * len(found)
+        return len(found) * at_once.cost
 
     def state(self) -> dict[str, Any]:
         """The state after the last complete round."""
@@ -240,6 +202,18 @@ class GradientRounds:
 
     def restore(self, state: dict[str, Any]) -> None:
         restore_rounds(self, state, self._form)
+
+    def prepare(self) -> None:
+        """Find the loss after the last complete round: begin the next one, if there is one."""
+        if self.finished:
+            self.losses = self.all_losses().tolist()
+        elif self._round is None:
+            self._begin_round()
+
+    def _begin_round(self) -> BoostingRound:
+        self._raw_before = self.raw.copy() if self._is_kept else None
+        self._round = self._begin()
+        return self._round
 
     def _begin(self) -> BoostingRound:
         """Compute gradients, and draw rows."""
@@ -252,29 +226,40 @@ class GradientRounds:
             weight = read_only(np.empty(0) if rows.weight is None else rows.weight)
             n_tiles = -(-len(rows.y) // _ROWS_OF_A_TILE)
             _fill_hessians(n_tiles, self._n_threads, weight, self._hessian)
+        drawn, others, n_rows = self._drawn_rows()
+        scores = range(self._n_scores)
+        return BoostingRound(
+            drawn,
+            others,
+            n_rows,
+            [self._source(drawn, score) for score in scores],
+            [self._rules(loss, score) for score in scores],
+            partial(self._renew, loss) if loss.differs_from_mean else None,
+        )
+
+    def _drawn_rows(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """The rows that trees are grown on, all others, and the number of the first of all
+        members."""
         drawn = self._draw(self.first + self.rounds)
         if drawn is None:
-            return BoostingRound(loss, self._all_rows, self._all_rows[:0], [None] * len(self.raw))
-        is_other = np.ones(len(rows.y), np.bool_)
+            return self._all_rows, self._all_rows[:0], self._n_all
+        n_rows = np.array([len(drawn)])
+        self._collective.sum(n_rows)
+        is_other = np.ones(len(self._all_rows), np.bool_)
         is_other[drawn] = False
-        others = np.flatnonzero(is_other).astype(np.int32)
-        return BoostingRound(loss, drawn, others, [None] * len(self.raw))
+        return drawn, np.flatnonzero(is_other).astype(np.int32), int(n_rows[0])
 
     def _derive(self, loss: GradientLoss) -> float:
-        """Write gradients and hessians; returns the loss of the current scores.
-
-        Sums do not depend on the number of threads, so neither does the loss.
-        """
+        """Write gradients and hessians; returns the loss of the current scores."""
         rows, n = self._rows, len(self._rows.y)
         n_threads = self._n_threads if n * self._n_scores >= _SCORES_FOR_THREADS else 1
-        losses = loss.derive(
+        loss.derive(
             rows.y, self.raw, rows.weight, self._gradient, self._hessian, self._losses_of_rows,
             n_threads=n_threads,
         )  # fmt: skip
-        if rows.copies is not None:
-            return loss.value(rows.y, self.raw, self._weight, n_threads=n_threads)
-        total = float(n) if rows.weight is None else float(rows.weight.sum())
-        return math.fsum(losses) / total
+        return mean_of_rows(
+            self._losses_of_rows, self._weight, n_threads=n_threads, collective=self._collective
+        )
 
     def _end(self, current: BoostingRound) -> None:
         grown = [tree for tree in current.grown if tree is not None]
@@ -291,11 +276,16 @@ class GradientRounds:
         monitor.add(grown, training_loss, self.raw, self._loss_of_round())
 
     def _loss_of_round(self) -> GradientLoss:
-        return self.loss.for_round(self._rows.y, self.raw, self._weight)
+        return self.loss.for_round(self._rows.y, self.raw, self._weight, self._collective)
 
     def _loss_so_far(self) -> float:
+        before = None if self._at_once is None else self._at_once.loss_before(self.rounds)
+        if before is not None:
+            return before
         rows, loss = self._rows, self._loss_of_round()
-        return loss.value(rows.y, self.raw, self._weight, n_threads=self._n_threads)
+        return loss.value(
+            rows.y, self.raw, self._weight, n_threads=self._n_threads, collective=self._collective
+        )
 
     def all_losses(self) -> np.ndarray:
         """The loss of the training set before the first round and after each complete round."""
@@ -303,121 +293,67 @@ class GradientRounds:
         is_known = len(known) == self.first + self.rounds + 1
         return np.array(known if is_known else [*known, self._loss_so_far()])
 
-    def _grow_in_parallel(self, current: BoostingRound) -> float:
-        """Grow some trees of the round, one on each thread."""
-        free = list(self._tree_buffers)
-        first = current.score
-        last = min(first + _TREES_AT_ONCE * len(free), len(self.raw))
-
-        def grow(tile: int) -> None:
-            buffers = free.pop()
-            self._advance_tree(self._start_tree(current, buffers, first + tile), buffers, np.inf)
-            self._keep(current, buffers, first + tile)
-            free.append(buffers)
-
-        run_tiles(grow, last - first, len(self._tree_buffers))
-        current.score = last
-        return float((last - first) * len(current.rows) * len(self._table.features))
-
-    def _grow_one(self, current: BoostingRound, work: float) -> float:
-        """Grow one tree, or a part of it, on all threads."""
-        buffers = self._tree_buffers[0]
-        if current.growth is None:
-            current.growth = self._start_tree(current, buffers, current.score)
-        if self._advance_tree(current.growth, buffers, work):
-            self._keep(current, buffers, current.score)
-            current.score, current.growth = current.score + 1, None
-        return work
-
     # -- a tree --
 
-    def _start_tree(self, current: BoostingRound, buffers: _TreeBuffers, score: int) -> _Growth:
-        m = len(current.rows)
-        tree = buffers.tree._replace(rows=buffers.tree.rows[:m], spare=buffers.tree.spare[:m])
-        trees.begin(tree)
-        source = nodes.Source(
-            current.rows,
+    def _source(self, drawn: np.ndarray, score: int) -> nodes.Source:
+        return nodes.Source(
+            drawn,
             self._gradient[score],
             self._hessian[score],
             _NO_WORDS if self._rows.copies is None else self._rows.copies,
             self.raw[score],
-            buffers.packed,
+            _NO_WORDS,
             _NO_WORDS,
             _NO_WORDS,
         )
-        return _Growth(tree, source, self._rules(current, score))
 
-    def _rules(self, current: BoostingRound, score: int) -> nodes.GrowthRules:
+    def _rules(self, loss: GradientLoss, score: int) -> nodes.GrowthRules:
         settings, features = self._settings, self._table.features
         order = nodes.LEVEL_BY_LEVEL if settings.level_wise else nodes.BEST_FIRST
-        if not self._is_tight:  # every leaf that can be split is split: the order does not matter
+        if (
+            not self._sizes.is_tight
+        ):  # every leaf that can be split is split: the order does not matter
             order = nodes.SMALL_FIRST
         signs, sets = settings.signs, settings.sets
-        is_even = current.loss.is_constant_hessian or current.loss.differs_from_mean
+        is_even = loss.is_constant_hessian or loss.differs_from_mean
         number = (self.first + self.rounds) * self._n_scores + score
         return nodes.GrowthRules(
             order,
-            self._most_leaves,
+            self._sizes.max_leaves,
             2**31 if settings.max_depth is None else settings.max_depth,
             settings.min_samples_leaf,
             settings.min_hessian,
             0.0 if is_even else float(settings.min_samples_leaf),
             settings.l2_regularization,
-            current.loss.longest_step,
+            loss.longest_step,
             settings.learning_rate,
             settings.tried,
             seed_of_member(settings.seed, number) if settings.tried < 1.0 else 0,
-            not current.loss.differs_from_mean,
+            not loss.differs_from_mean,
             np.empty(0, np.int64) if signs is None else signs[features],
             np.empty((0, len(features)), np.bool_)
             if sets is None
             else np.ascontiguousarray(sets[:, features]),
         )
 
-    def _advance_tree(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> bool:
-        """Grow a tree for about this amount of work; returns whether it is complete."""
-        phase = self._run_kernel(growth, buffers, work)
-        if phase == nodes.TOO_UNEVEN:
-            n = len(buffers.packed)
-            growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
-            trees.begin(growth.tree)
-            phase = self._run_kernel(growth, buffers, work)
-        return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
-
-    def _run_kernel(self, growth: _Growth, buffers: _TreeBuffers, work: float) -> int:
-        words = pool_words(buffers.n_cores)
-        return int(
-            trees.grow(
-                words, buffers.n_cores, self._table, growth.source, growth.rules, growth.tree,
-                buffers.space, float(work),
-            )
-        )  # fmt: skip
-
-    def _keep(self, current: BoostingRound, buffers: _TreeBuffers, score: int) -> None:
-        """Store a grown tree, and add its values to the scores of all rows."""
-        raw, tree, n_threads = self.raw[score], buffers.tree, buffers.n_cores
-        tree = tree._replace(rows=tree.rows[: len(current.rows)])
-        if current.loss.differs_from_mean:
-            self._renew(tree, current.loss, raw, n_threads)
-            leaves.add_values(pool_words(n_threads), n_threads, tree, buffers.space, raw)
-        if len(current.others):
-            n_tiles = -(-len(current.others) // nodes.LEAST_CHUNK)
-            leaves.add_to_others(n_tiles, n_threads, self._table, tree, current.others, raw)
-        current.grown[score] = packed(tree, self._meanings)
-
     def _renew(
-        self, tree: nodes.BoostedTree, loss: GradientLoss, raw: np.ndarray, n_threads: int
+        self,
+        loss: GradientLoss,
+        tree: nodes.BoostedTree,
+        raw: np.ndarray,
+        ends: np.ndarray,
+        rows: np.ndarray,
+        starts: np.ndarray,
     ) -> None:
-        """Set the leaf values by the residuals of their rows, see `GradientLoss.leaf_values`."""
-        grown = tree.grown_nodes
-        ends = np.flatnonzero(grown.left < 0)
-        ends = ends[np.argsort(grown.start[ends])]
-        starts = np.append(grown.start[ends], len(tree.rows))
+        """See `BoostingRound` and `GradientLoss.leaf_values`."""
+        n_threads = self._n_threads
         residual = self._losses_of_rows  # a buffer
         n_tiles = -(-len(residual) // _ROWS_OF_A_TILE)
         _subtract(n_tiles, n_threads, read_only(self._rows.y), raw, residual)
-        best = loss.leaf_values(residual, self._weight, tree.rows, starts, n_threads=n_threads)
-        grown.value[ends] = self._settings.learning_rate * best
+        best = loss.leaf_values(
+            residual, self._weight, rows, starts, n_threads=n_threads, collective=self._collective
+        )
+        tree.grown_nodes.value[ends] = self._settings.learning_rate * best
         if self._settings.signs is not None:
             leaves.make_monotonic(tree, self._settings.signs[self._table.features])
 

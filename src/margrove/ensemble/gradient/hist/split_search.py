@@ -20,7 +20,9 @@ import numpy as np
 from margrove._runtime import kernel
 from margrove.ensemble.gradient.hist.packed_words import sums_of_cell, unpacked
 
-__all__ = ["MISSING_UNSEEN", "gain_of_node", "search_features", "unit_of_gain", "value_of"]
+__all__ = ["MISSING_UNSEEN", "begin_search", "gain_of_node", "is_even", "limits_of_node",
+           "place_of_largest", "search_feature", "search_features", "unit_of_gain", "value_of",
+           "write_gains"]  # fmt: skip
 
 MISSING_UNSEEN = 2  # the node has no missing values: they will go to the larger child
 _SMOOTH = 10.0  # added to hessians, which shrinks the means of categories with few rows
@@ -64,27 +66,57 @@ def search_features(table, rules, units, node, sums, first, last, allowed, scrat
     node NODE; sums int64 (3, cells): its histogram, if packed only the first row; allowed bool
     (d,); scratch float64 (4, 256); order int64 (256,); best SPLIT: the result.
     """
-    best.place = -1
-    best.gain = gain_of_node(node, rules, units) * _BARELY
-    is_bound, is_packed = len(rules.signs) > 0, node.is_packed == 1
+    begin_search(rules, units, node, best)
+    limits, is_packed = limits_of_node(rules, units, node), node.is_packed == 1
     for place in range(first, last):
         if not allowed[place]:
             continue
-        if table.is_category[place]:
-            _search_categories(table, rules, units, node, place, sums, scratch[0], order, best)
+        if table.is_category[place] or len(rules.signs) > 0:
+            search_feature(table, rules, units, node, place, sums, scratch, order, best)
             continue
-        rest = table.first[place] + table.n_codes[place]
-        is_missing = sums_of_cell(sums, is_packed, rest)[2] > 0
+        cell, n_codes = table.first[place], table.n_codes[place]
+        is_missing = sums_of_cell(sums, is_packed, cell + n_codes)[2] > 0
+        if n_codes == 2 and not is_missing:
+            g, h, count = sums_of_cell(sums, is_packed, cell)
+            most = worth_of_left(limits, float(g), float(h), float(count))
+            if most > best.gain or (most == best.gain and is_even(table, place, most, best)):
+                best.gain = most
+                _write_best(best, place, 0, MISSING_UNSEEN, sums, is_packed, cell, n_codes)
+            continue
         for side in range(2 if is_missing else 1):
             missing = side if is_missing else MISSING_UNSEEN
-            if is_bound:
-                _search_within_bounds(table, rules, units, node, place, missing, sums, best)
-            else:
-                _search_numbers(table, rules, units, node, place, missing, sums, scratch, best)
+            # A tuple of arrays is not passed on: that takes as long as some cells.
+            found = _search_numbers(sums, is_packed, cell, n_codes, missing, limits, scratch)
+            if found < 0:
+                continue
+            most = scratch[3, found]
+            if most > best.gain or (most == best.gain and is_even(table, place, most, best)):
+                best.gain = most
+                _write_best(best, place, found, missing, sums, is_packed, cell, n_codes)
 
 
 @kernel(inner=True)
-def _is_even(table, place, worth, best):
+def begin_search(rules, units, node, best):
+    """No split is found yet, and a split must be worth more than none."""
+    best.place = -1
+    best.gain = gain_of_node(node, rules, units) * _BARELY
+
+
+@kernel(inner=True)
+def search_feature(table, rules, units, node, place, sums, scratch, order, best):
+    """Replace the best split if one by a feature of categories, or within bounds, is better."""
+    if table.is_category[place]:
+        _search_categories(table, rules, units, node, place, sums, scratch[0], order, best)
+        return
+    rest = table.first[place] + table.n_codes[place]
+    is_missing = sums_of_cell(sums, node.is_packed == 1, rest)[2] > 0
+    for side in range(2 if is_missing else 1):
+        missing = side if is_missing else MISSING_UNSEEN
+        _search_within_bounds(table, rules, units, node, place, missing, sums, best)
+
+
+@kernel(inner=True)
+def is_even(table, place, worth, best):
     """Whether a split is worth the same as the best, but has a lower feature number."""
     return (
         best.place >= 0
@@ -99,40 +131,62 @@ def _worth_of_steps(left_g, right_g, left_h, right_h):
 
 
 @kernel(inner=True)
-def _search_numbers(table, rules, units, node, place, missing, sums, scratch, best):
-    """Consider the splits of a numeric feature, in several simple loops that are vectorised."""
-    g, h, count, is_packed = node.total_g, node.total_h, node.count, node.is_packed == 1
-    first, n_codes = table.first[place], table.n_codes[place]
+def _search_numbers(sums, is_packed, first, n_codes, missing, limits, scratch):
+    """The code of the best split of a numeric feature, or -1, by several simple loops that are
+    vectorised; its worth is in scratch[3]."""
     last = n_codes if missing == 0 else n_codes - 1
     _add_up_from_left(sums, is_packed, first, n_codes, last, missing, scratch)
+    write_gains(limits, last, scratch)
+    return place_of_largest(scratch[3], last)
+
+
+@kernel(inner=True)
+def limits_of_node(rules, units, node):
+    """What `write_gains` needs to know about a node: its sums of g, h and samples, the least number
+    of samples and hessian of a child, and l2."""
+    h, count = node.total_h, node.count
+    return (
+        float(node.total_g),
+        float(h),
+        float(count),
+        float(rules.min_samples),
+        _least_hessian(h, count, rules, units),
+        rules.l2 / units[1],
+    )
+
+
+@kernel(inner=True)
+def write_gains(limits, n, scratch):
+    """Write scratch[3, :n]: the worth of splits of a node by scratch[:3, :n], the sums of g, h and
+    samples of the rows that go left; -1 for those that are not allowed. See `limits_of_node`."""
     gs, hs, ns, gains = scratch[0], scratch[1], scratch[2], scratch[3]
-    all_g, all_h, all_n = float(g), float(h), float(count)
-    least_n = float(rules.min_samples)
-    l2, least_h = rules.l2 / units[1], _least_hessian(h, count, rules, units)
-    for code in range(last):
-        left, right = gs[code], all_g - gs[code]
-        a, b = hs[code] + l2, (all_h - hs[code]) + l2
-        worth = _worth_of_steps(left, right, a, b)
-        is_allowed = (
-            (ns[code] >= least_n)
-            & (all_n - ns[code] >= least_n)
-            & (hs[code] >= least_h)
-            & (all_h - hs[code] >= least_h)
-        )
-        gains[code] = worth if is_allowed else -1.0
+    for code in range(n):
+        gains[code] = worth_of_left(limits, gs[code], hs[code], ns[code])
+
+
+@kernel(inlined=True)
+def worth_of_left(limits, g, h, count):
+    """The worth of a split by the sums of the rows that go left; -1 if it is not allowed."""
+    all_g, all_h, all_n, least_n, least_h, l2 = limits
+    worth = _worth_of_steps(g, all_g - g, h + l2, (all_h - h) + l2)
+    is_allowed = (count >= least_n) & (all_n - count >= least_n)
+    is_allowed &= (h >= least_h) & (all_h - h >= least_h)
+    return worth if is_allowed else -1.0
+
+
+@kernel(inner=True)
+def place_of_largest(gains, n):
+    """The first place of the largest of n gains; -1 if no split is allowed."""
     # Floats >= 0 have the same order as their bits, whose maximum is found much faster.
     bits, largest = gains.view(np.int64), np.int64(-1)
-    for code in range(last):
+    for code in range(n):
         largest = max(largest, bits[code])
     if largest < 0:
-        return
+        return -1
     found = 0
     while bits[found] != largest:
         found += 1
-    most = gains[found]
-    if most > best.gain or _is_even(table, place, most, best):
-        best.gain = most
-        _write_best(best, place, found, missing, sums, is_packed, first, n_codes)
+    return found
 
 
 @kernel(inner=True)
@@ -205,7 +259,7 @@ def _search_within_bounds(table, rules, units, node, place, missing, sums, best)
             continue
         worth = _worth_of_pair(left_g, left_h, g - left_g, h - left_h, node, rules.signs[place],
                                rules, units)  # fmt: skip
-        if worth > best.gain or _is_even(table, place, worth, best):
+        if worth > best.gain or is_even(table, place, worth, best):
             best.gain = worth
             _write_best(best, place, code, missing, sums, is_packed, first, n_codes)
 
@@ -246,8 +300,8 @@ def _search_categories(table, rules, units, node, place, sums, means, order, bes
         else:
             worth = _worth_of_steps(float(left_g), float(right_g), float(left_h) + l2,
                                     float(right_h) + l2)  # fmt: skip
-        is_even = found < 0 and _is_even(table, place, worth, best)
-        if worth > best.gain or is_even:
+        is_first = found < 0 and is_even(table, place, worth, best)
+        if worth > best.gain or is_first:
             best.gain = worth
             found = p
             best.left_g, best.left_h, best.left_count = left_g, left_h, left_n

@@ -31,12 +31,12 @@ from margrove.ensemble.gradient.hist.nodes import (
     LEAST_CHUNK,
     NEW,
     TOO_UNEVEN,
-    BoostedTree,
     tiles_of_rows,
 )
 from margrove.ensemble.gradient.hist.packed_words import SAMPLES_OF_A_WORD
 from margrove.ensemble.gradient.hist.partitioning import mark_codes
 from margrove.ensemble.gradient.hist.root import (
+    FEW_SAMPLES,
     bits_of_gradients,
     may_be_packed,
     power_for,
@@ -51,7 +51,8 @@ from margrove.ensemble.gradient.hist.tiles import (
     write_and_count,
 )
 
-__all__ = ["FILL_LEAVES", "MAKE_ROOT", "NO_JOB", "PARTITION", "SEARCH", "begin", "grow"]
+__all__ = ["FILL_LEAVES", "MAKE_ROOT", "NO_JOB", "PARTITION", "SEARCH", "begin", "fill_leaves",
+           "grow"]  # fmt: skip
 
 # steps
 NO_JOB, MAKE_ROOT, PARTITION, SEARCH, FILL_LEAVES = range(5)
@@ -63,7 +64,8 @@ _CHUNKS_OF_A_WORKER = 6
 _MANY_LEAVES = 1024
 
 
-def begin(tree: BoostedTree) -> None:
+@kernel(bare=True)
+def begin(tree):
     """Reset a tree, so that a new one can be grown."""
     tree.state.phase[0], tree.state.job[0] = NEW, MAKE_ROOT
 
@@ -85,7 +87,7 @@ def grow(pool, n_threads, table, source, rules, tree, space, work):
         elif state.job == SEARCH:
             _search(pool, n_threads, table, rules, tree, space)
         else:
-            _fill_leaves(pool, n_threads, source, rules, tree, space)
+            fill_leaves(pool, n_threads, source, rules, tree, space)
         state.job = _next_job(table, rules, tree, space)
     return state.phase
 
@@ -159,6 +161,8 @@ def _make_root(pool, n_threads, table, source, rules, tree, space):
         count += space.counts[worker, 0]
         copies = max(copies, space.counts[worker, 1])
     state.is_wide, state.copies = np.int64(is_wide), copies
+    if count <= FEW_SAMPLES:
+        state.is_uneven = 1
     bits = bits_of_gradients(tree, is_wide, count)
     g_scale, h_scale = power_for(largest_g, bits), power_for(largest_h, bits)
     in_words = not is_wide and count <= SAMPLES_OF_A_WORD
@@ -235,7 +239,7 @@ def _search(pool, n_threads, table, rules, tree, space):
 
 
 @kernel(inner=True)
-def _fill_leaves(pool, n_threads, source, rules, tree, space):
+def fill_leaves(pool, n_threads, source, rules, tree, space):
     """Compute the values of the leaves, and add them to the scores."""
     n_leaves, n_nodes = list_leaves(tree, space), tree.state[0].n_nodes
     for k in range(2 * n_nodes):

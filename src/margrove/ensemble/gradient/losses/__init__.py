@@ -10,14 +10,27 @@ import pkgutil
 
 from margrove.ensemble.gradient.losses.absolute_error import AbsoluteError
 from margrove.ensemble.gradient.losses.custom import CustomLoss
+from margrove.ensemble.gradient.losses.exact_means import (
+    RowSums,
+    mean_of_rows,
+    mean_of_sums,
+    row_sums,
+    sum_rows,
+)
 from margrove.ensemble.gradient.losses.exponential import Exponential
 from margrove.ensemble.gradient.losses.gamma import Gamma
-from margrove.ensemble.gradient.losses.gradient_loss import ROWS_OF_A_SUM, GradientLoss
+from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, rows_of_share
 from margrove.ensemble.gradient.losses.huber import Huber
 from margrove.ensemble.gradient.losses.log_link import LogLinkLoss
-from margrove.ensemble.gradient.losses.log_loss import LogLoss, MulticlassLogLoss
+from margrove.ensemble.gradient.losses.log_loss import (
+    LogLoss,
+    MulticlassLogLoss,
+    write_rows_of_classes,
+    write_rows_of_two_classes,
+)
 from margrove.ensemble.gradient.losses.poisson import Poisson
 from margrove.ensemble.gradient.losses.quantile import Quantile
+from margrove.ensemble.gradient.losses.quantiles import quantile_of
 from margrove.ensemble.gradient.losses.registry import (
     GRADIENT_LOSSES,
     LOSS_CLASSES,
@@ -37,7 +50,6 @@ from margrove.ensemble.gradient.losses.tweedie import Tweedie
 __all__ = [
     "GRADIENT_LOSSES",
     "LOSS_CLASSES",
-    "ROWS_OF_A_SUM",
     "AbsoluteError",
     "CustomLoss",
     "Exponential",
@@ -49,6 +61,7 @@ __all__ = [
     "MulticlassLogLoss",
     "Poisson",
     "Quantile",
+    "RowSums",
     "SquaredError",
     "Tweedie",
     "class_loss_of",
@@ -56,10 +69,18 @@ __all__ = [
     "is_registered",
     "loss_names",
     "loss_table",
+    "mean_of_rows",
+    "mean_of_sums",
     "parameters_of",
+    "quantile_of",
     "register_gradient_loss",
     "registered_loss",
     "regression_loss_of",
+    "row_sums",
+    "rows_of_share",
+    "sum_rows",
+    "write_rows_of_classes",
+    "write_rows_of_two_classes",
 ]
 
 for _module in pkgutil.iter_modules(__path__):

@@ -16,16 +16,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import copy_at, kernel, region
+from margrove._runtime import ALONE, Collective, copy_at, kernel, region
+from margrove.ensemble.gradient.losses.exact_means import mean_of_rows
 from margrove.exceptions import InvalidDataError
 
 __all__ = [
     "LARGEST_EXPONENT",
     "LONGEST_LOG_STEP",
-    "ROWS_OF_A_SUM",
     "GradientLoss",
     "bounded",
     "require_open_interval",
+    "rows_of_share",
     "times_weights",
 ]
 
@@ -33,12 +34,9 @@ LONGEST_LOG_STEP = 16.0  # for raw scores that are logarithms
 LARGEST = 1e302  # limit of a derivative: a million of them still have a finite sum
 LARGEST_EXPONENT = 695.0  # its exponential is just below LARGEST
 
-ROWS_OF_A_SUM = 1 << 15
 _SCORES_OF_A_SHARE = 8192  # of a thread: there are enough shares for many threads
 _ROWS_AT_ONCE = 1 << 16  # of a thread, between two checks for an interrupt
-_SCORES_OF_A_TILE = 16384  # they stay in the cache from one pass to the next
-_ROWS_OF_A_TILE = 64  # at least
-_LANES = 64  # parallel sums, for vector registers
+_LEAST_ROWS = 64  # of a share
 
 
 class GradientLoss(ABC):
@@ -67,13 +65,13 @@ class GradientLoss(ABC):
 
     row_loss: ClassVar[Callable[..., float]]
     row_derivatives: ClassVar[Callable[..., tuple[float, float]]]
-    _region: ClassVar[Any]
+    region_of_rows: ClassVar[Any]
     _fields_of_rows: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         own = [name for name in ("row_loss", "row_derivatives") if name in vars(cls)]
         if own:
-            cls._region = staticmethod(_region_of(cls, place=getattr(cls, own[0])))
+            cls.region_of_rows = staticmethod(_region_of(cls, place=getattr(cls, own[0])))
             cls._fields_of_rows = tuple(inspect.signature(cls.row_loss).parameters)[2:]
 
     @property
@@ -141,7 +139,13 @@ class GradientLoss(ABC):
             )
         return self
 
-    def for_round(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> GradientLoss:
+    def for_round(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        collective: Collective = ALONE,
+    ) -> GradientLoss:
         """The loss of the round that begins with these scores; most losses never change."""
         return self
 
@@ -170,35 +174,31 @@ class GradientLoss(ABC):
         losses: np.ndarray | None = None,
         *,
         n_threads: int = 1,
-    ) -> list[float]:
+    ) -> None:
         """Write first and second derivatives of all rows, times their weights.
 
-        With a buffer `losses`, float64 (n,), return also the weighted sum of the losses of each
-        ROWS_OF_A_SUM rows. Rows of weight 0 do not count, even if their loss is infinite.
+        With a buffer `losses`, float64 (n,), write also the losses, without weights.
         """
         y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
         row_losses = np.empty(0) if losses is None else losses
         for shares in self._batches(len(y), n_threads):
             self.write_rows(*shares, y, raw, weight, gradient, hessian, row_losses)
-        sums = np.empty(-(-len(row_losses) // ROWS_OF_A_SUM))
-        if len(sums):
-            _add_up_shares(len(sums), n_threads, self._rows_of_a_tile, weight, row_losses, sums)
-        return [float(total) for total in sums]
 
     def value(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, *, n_threads: int = 1
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        *,
+        n_threads: int = 1,
+        collective: Collective = ALONE,
     ) -> float:
         """The weighted mean of the losses; rows of weight 0 do not count."""
-        total = float(len(y)) if weight is None else float(weight.sum())
-        if total == 0.0:
-            return 0.0
-        # Divided by a power of two before summing: the mean may be finite although the sum is not.
-        mantissa, exponent = math.frexp(total)
-        y, raw, weight = read_only(y), read_only(raw), _weight_or_empty(weight)
+        y, raw = read_only(y), read_only(raw)
         losses, nothing = np.empty(len(y)), np.empty((0, 0))
         for shares in self._batches(len(y), n_threads):
-            self.write_rows(*shares, y, raw, weight, nothing, nothing, losses)
-        return float(_sum_of(losses, weight, 0.5**exponent, self._rows_of_a_tile)) / mantissa
+            self.write_rows(*shares, y, raw, _weight_or_empty(weight), nothing, nothing, losses)
+        return mean_of_rows(losses, weight, n_threads=n_threads, collective=collective)
 
     def write_rows(
         self,
@@ -219,21 +219,17 @@ class GradientLoss(ABC):
         are wanted, and `losses` is empty if only derivatives are.
         """
         fields = tuple(float(getattr(self, name)) for name in self._fields_of_rows)
-        self._region(
+        self.region_of_rows(
             n_shares, n_threads, first, step, y, raw, weight, gradient, hessian, losses, fields
         )
 
     def _batches(self, n_rows: int, n_threads: int) -> Iterator[tuple[int, int, int, int]]:
         """(number of shares, number of threads, first row, rows of a share) of one region each, so
         that an interrupt is seen between two regions."""
-        step = max(_SCORES_OF_A_SHARE // self.n_scores, _ROWS_OF_A_TILE)
+        step = rows_of_share(self.n_scores)
         n_shares = max(1, _ROWS_AT_ONCE * n_threads // step)
         for first in range(0, n_rows, n_shares * step):
             yield min(n_shares, -(-(n_rows - first) // step)), n_threads, first, step
-
-    @property
-    def _rows_of_a_tile(self) -> int:
-        return max(_SCORES_OF_A_TILE // self.n_scores, _ROWS_OF_A_TILE)
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         """Predictions (n,), or probabilities of the classes (n, n_classes)."""
@@ -251,16 +247,21 @@ class GradientLoss(ABC):
         starts: np.ndarray,
         *,
         n_threads: int = 1,
+        collective: Collective = ALONE,
     ) -> np.ndarray:
         """`leaf_value` of each leaf k, whose rows are rows[starts[k] : starts[k + 1]].
 
-        residual and weight, float64 (n,), are those of all rows; rows int32, starts int64.
+        residual and weight, float64 (n,), are those of all rows; rows int32, starts int64. A leaf
+        may have rows of several members: by default these are gathered.
         """
-        values = np.empty(len(starts) - 1)
-        for leaf in range(len(values)):
-            chosen = rows[starts[leaf] : starts[leaf + 1]]
-            weights = None if weight is None else weight[chosen]
-            values[leaf] = self.leaf_value(residual[chosen], weights)
+        leaves = [rows[starts[k] : starts[k + 1]] for k in range(len(starts) - 1)]
+        own = [(residual[chosen], None if weight is None else weight[chosen]) for chosen in leaves]
+        values = np.empty(len(leaves))
+        for k, parts in enumerate(zip(*collective.gather(own), strict=True)):
+            residuals, weights = zip(*parts, strict=True)
+            values[k] = self.leaf_value(
+                np.concatenate(residuals), None if weight is None else np.concatenate(weights)
+            )
         return values
 
     def _refuse(self, y: np.ndarray, bad: np.ndarray, required: str, way_out: str) -> None:
@@ -281,6 +282,11 @@ def require_open_interval(name: str, given: float, low: float, high: float) -> N
 
 def _weight_or_empty(weight: np.ndarray | None) -> np.ndarray:
     return read_only(np.empty(0) if weight is None else weight)
+
+
+def rows_of_share(n_scores: int) -> int:
+    """How many rows are derived at a time, so that buffers stay in the cache."""
+    return max(_SCORES_OF_A_SHARE // n_scores, _LEAST_ROWS)
 
 
 @kernel
@@ -322,54 +328,3 @@ def _write_rows(share, begin, step, y, raw, weight, gradient, hessian, losses, f
         first[i], second[i] = row_derivatives(y_i, raw_i, *fields)  # noqa: F821
         own[i] = loss
     times_weights(weight[start:end], gradient, hessian, start, end)
-
-
-@region
-def _add_up_shares(share, step, weight, losses, sums):
-    """Write the weighted sum of the losses of ROWS_OF_A_SUM rows."""
-    start, end = share * ROWS_OF_A_SUM, min((share + 1) * ROWS_OF_A_SUM, len(losses))
-    sums[share] = _sum_of(losses[start:end], weight[start:end], 1.0, step)
-
-
-@kernel
-def _sum_of(losses, weight, scale, step):
-    """The weighted sum of the losses, `step` rows at a time."""
-    sums = np.zeros((2, _LANES))
-    for first in range(0, len(losses), step):
-        _add_up(losses[first : first + step], weight[first : first + step], scale, sums)
-    return _total_of(sums)
-
-
-@kernel
-def _add_up(losses, weight, scale, sums):
-    """Add losses * weights * scale to sums[0], and the rounding errors to sums[1]."""
-    if len(weight):
-        for i in range(len(losses)):
-            losses[i] = losses[i] * scale * weight[i] if weight[i] > 0.0 else 0.0
-        scale = 1.0
-    totals, lost = sums[0], sums[1]
-    for first in range(0, len(losses), _LANES):
-        batch = losses[first : first + _LANES]
-        for lane in range(len(batch)):
-            total, term = totals[lane], batch[lane] * scale
-            totals[lane] = total + term
-            lost[lane] += _rounded_off(total, term, total + term)
-
-
-@kernel
-def _total_of(sums):
-    total, lost = 0.0, 0.0
-    for lane in range(_LANES):
-        added = total + sums[0, lane]
-        lost += _rounded_off(total, sums[0, lane], added) + sums[1, lane]
-        total = added
-    return total + lost
-
-
-@kernel
-def _rounded_off(a, b, added):
-    """The rounding error of added = a + b (Knuth's TwoSum); 0 if it is infinite."""
-    if not math.isfinite(added):
-        return 0.0
-    b_added = added - a
-    return (a - (added - b_added)) + (b - b_added)

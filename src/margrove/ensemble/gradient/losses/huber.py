@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from margrove._runtime import ALONE, Collective
 from margrove.ensemble.gradient.losses.gradient_loss import (
     GradientLoss,
     bounded,
     require_open_interval,
 )
-from margrove.ensemble.gradient.losses.quantiles import quantile_of
+from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
 from margrove.ensemble.gradient.losses.registry import registered_loss
-from margrove.ensemble.gradient.losses.row_statistics import mean_of
+from margrove.ensemble.gradient.losses.row_statistics import means_of
 
 __all__ = ["Huber"]
 
@@ -42,15 +43,34 @@ class Huber(GradientLoss):
     def __post_init__(self) -> None:
         require_open_interval("alpha", self.alpha, 0, 1)
 
-    def for_round(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> Huber:
-        return replace(self, delta=quantile_of(np.abs(y - raw[0]), weight, self.alpha))
+    def for_round(
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        collective: Collective = ALONE,
+    ) -> Huber:
+        return replace(self, delta=quantile_of(np.abs(y - raw[0]), weight, self.alpha, collective))
 
     def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         return np.array([self.leaf_value(y, weight)])
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
-        median = quantile_of(residuals, weights, 0.5)
-        return median + mean_of(np.clip(residuals - median, -self.delta, self.delta), weights)
+        rows, starts = np.arange(len(residuals), dtype=np.int32), np.array([0, len(residuals)])
+        return float(self.leaf_values(residuals, weights, rows, starts)[0])
+
+    def leaf_values(
+        self, residual, weight, rows, starts, *, n_threads=1, collective=ALONE
+    ) -> np.ndarray:
+        medians = quantiles_of_leaves(
+            residual, weight, 0.5, rows, starts, n_threads=n_threads, collective=collective
+        )
+        clipped, weights = [], []
+        for leaf, median in enumerate(medians):
+            chosen = rows[starts[leaf] : starts[leaf + 1]]
+            clipped.append(np.clip(residual[chosen] - median, -self.delta, self.delta))
+            weights.append(None if weight is None else weight[chosen])
+        return medians + means_of(clipped, weights, collective)
 
     @staticmethod
     def row_loss(y, raw, delta):

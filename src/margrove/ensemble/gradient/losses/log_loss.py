@@ -20,7 +20,7 @@ from margrove.ensemble.gradient.losses.registry import registered_loss
 from margrove.ensemble.gradient.losses.row_statistics import class_shares
 from margrove.ensemble.gradient.losses.two_classes import TwoClassLoss
 
-__all__ = ["LogLoss", "MulticlassLogLoss"]
+__all__ = ["LogLoss", "MulticlassLogLoss", "write_rows_of_classes", "write_rows_of_two_classes"]
 
 _LEAST_SHARE = np.finfo(np.float64).eps
 
@@ -41,7 +41,7 @@ class LogLoss(TwoClassLoss):
         return MulticlassLogLoss(n_classes) if n_classes > 2 else self
 
     def write_rows(self, *shares_and_arrays) -> None:
-        _write_rows(*shares_and_arrays)
+        write_rows_of_two_classes(*shares_and_arrays)
 
 
 @registered_loss
@@ -86,7 +86,7 @@ class MulticlassLogLoss(GradientLoss):
         return centred
 
     def write_rows(self, *shares_and_arrays) -> None:
-        _write_rows_of_classes(*shares_and_arrays)
+        write_rows_of_classes(*shares_and_arrays)
 
     def link_inverse(self, raw: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(softmax(raw, axis=0).T)
@@ -167,7 +167,7 @@ def _class_derivatives(y, raw, gradient, hessian, start, end, largest, totals):
 
 
 @region
-def _write_rows(share, begin, step, y, raw, weight, gradient, hessian, losses):
+def write_rows_of_two_classes(share, begin, step, y, raw, weight, gradient, hessian, losses):
     """Two loops, one for the exponential and one for the logarithm, are faster than one."""
     start = begin + share * step
     end = min(start + step, len(y))
@@ -181,7 +181,7 @@ def _write_rows(share, begin, step, y, raw, weight, gradient, hessian, losses):
 
 
 @region
-def _write_rows_of_classes(share, begin, step, y, raw, weight, gradient, hessian, losses):
+def write_rows_of_classes(share, begin, step, y, raw, weight, gradient, hessian, losses):
     start = begin + share * step
     end = min(start + step, len(y))
     totals = losses[start:end] if len(losses) else np.empty(end - start)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from margrove._runtime import ALONE
 from margrove.ensemble.gradient.losses.gradient_loss import GradientLoss, require_open_interval
 from margrove.ensemble.gradient.losses.quantiles import quantile_of, quantiles_of_leaves
 from margrove.ensemble.gradient.losses.registry import registered_loss
@@ -38,9 +39,17 @@ class Quantile(GradientLoss):
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
         return quantile_of(residuals, weights, self.quantile)
 
-    def leaf_values(self, residual, weight, rows, starts, *, n_threads=1) -> np.ndarray:
+    def leaf_values(
+        self, residual, weight, rows, starts, *, n_threads=1, collective=ALONE
+    ) -> np.ndarray:
         return quantiles_of_leaves(
-            residual, weight, self.quantile, rows, starts, n_threads=n_threads
+            residual,
+            weight,
+            self.quantile,
+            rows,
+            starts,
+            n_threads=n_threads,
+            collective=collective,
         )
 
     @staticmethod

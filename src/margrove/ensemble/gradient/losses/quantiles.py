@@ -3,7 +3,8 @@
 In ascending order, the quantile q is the first value at which the cumulative weight reaches the
 share q of the total; if it reaches q exactly, the mean of that value and the next, as for the usual
 median. Weights are rounded to whole numbers, whose sums are exact. Values are not sorted: this is
-quickselect, which continues on one side of a pivot only.
+quickselect, which continues on one side of a pivot only. If members of a collective have the rows,
+`joint_selection` finds the quantile.
 """
 
 from __future__ import annotations
@@ -13,20 +14,30 @@ import math
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import atomic_add, kernel, region
+from margrove._runtime import ALONE, Collective, atomic_add, kernel, region
+from margrove.ensemble.gradient.joint_selection import (
+    keys_of,
+    select,
+    smallest_above,
+    values_of,
+)
 
 __all__ = ["quantile_of", "quantiles_of_leaves"]
 
 _BITS_OF_SUMS = 62
 _ROWS_OF_A_THREAD = 8192
 _SAME_SHARE = 4 * np.finfo(np.float64).eps  # in floating point, 1 - 0.9 is not 0.1
+_LEAVES_AT_ONCE = 1024  # whose digits are counted together
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples modulo 1 are spread evenly
 
 
-def quantile_of(values: np.ndarray, weight: np.ndarray | None, quantile: float) -> float:
+def quantile_of(
+    values: np.ndarray, weight: np.ndarray | None, quantile: float, collective: Collective = ALONE
+) -> float:
     """The quantile of all values; 0 if all weights are 0."""
     rows, starts = np.arange(len(values), dtype=np.int32), np.array([0, len(values)])
-    return float(quantiles_of_leaves(values, weight, quantile, rows, starts)[0])
+    found = quantiles_of_leaves(values, weight, quantile, rows, starts, collective=collective)
+    return float(found[0])
 
 
 def quantiles_of_leaves(
@@ -37,8 +48,11 @@ def quantiles_of_leaves(
     starts: np.ndarray,
     *,
     n_threads: int = 1,
+    collective: Collective = ALONE,
 ) -> np.ndarray:
     """The quantile of each leaf k, whose rows are rows[starts[k] : starts[k + 1]]."""
+    if collective.size > 1:
+        return _quantiles_by_digits(values, weight, quantile, rows, starts, collective)
     weight = read_only(np.empty(0) if weight is None else weight)
     quantiles = np.empty(len(starts) - 1)
     order = np.argsort(starts[:-1] - starts[1:])  # the largest first, so that threads end together
@@ -129,3 +143,63 @@ def _median_of_three(values, n, place):
         values[int((place + 2.0) * _GOLDEN % 1.0 * n)],
     )
     return max(min(a, b), min(max(a, b), c))
+
+
+# -- rows of several members --
+
+
+def _quantiles_by_digits(
+    values: np.ndarray,
+    weight: np.ndarray | None,
+    quantile: float,
+    rows: np.ndarray,
+    starts: np.ndarray,
+    collective: Collective,
+) -> np.ndarray:
+    """`quantiles_of_leaves` of the rows of all members."""
+    found = []
+    for first in range(0, len(starts) - 1, _LEAVES_AT_ONCE):
+        own = starts[first : first + _LEAVES_AT_ONCE + 1]
+        chosen, own = rows[own[0] : own[-1]], own - own[0]
+        shares = np.ones(len(chosen), np.int64)
+        if weight is not None:
+            shares = _shares_of(weight[chosen], own, collective)
+        found.append(_select_jointly(values[chosen], shares, own, quantile, collective))
+    return np.concatenate(found)
+
+
+def _shares_of(weight: np.ndarray, starts: np.ndarray, collective: Collective) -> np.ndarray:
+    """Weights of the rows of each leaf as whole numbers, as `_gather` makes them."""
+    own_sizes = np.diff(starts)
+    sizes = own_sizes.copy()
+    largest = np.array(
+        [weight[starts[k] : starts[k + 1]].max(initial=0.0) for k in range(len(sizes))]
+    )
+    collective.max(largest)
+    collective.sum(sizes)
+    shifts = _BITS_OF_SUMS - np.frexp(largest)[1] - np.frexp(sizes.astype(np.float64))[1]
+    of_rows = np.repeat(shifts, own_sizes)
+    shares: np.ndarray = (np.ldexp(weight, of_rows) + 0.5).astype(np.int64)
+    return shares
+
+
+def _select_jointly(
+    values: np.ndarray,
+    shares: np.ndarray,
+    starts: np.ndarray,
+    quantile: float,
+    collective: Collective,
+) -> np.ndarray:
+    """See `_select`."""
+
+    def least_of(total: np.ndarray) -> np.ndarray:
+        return np.maximum((quantile - _SAME_SHARE) * total, 1.0)
+
+    keys = keys_of(values)
+    found = select(keys, shares, starts, least_of, collective)
+    above = smallest_above(keys, shares, starts, found.keys, collective)
+    is_mean = (found.up_to <= (quantile + _SAME_SHARE) * found.total) & (~above > 0)
+    chosen = np.where(found.total > 0, found.keys, keys_of(np.zeros(1)))
+    pivots = values_of(chosen)
+    others = values_of(np.where(is_mean & (found.total > 0), above, chosen))
+    return np.where(is_mean & (found.total > 0), 0.5 * pivots + 0.5 * others, pivots)

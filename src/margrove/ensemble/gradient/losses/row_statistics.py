@@ -7,13 +7,14 @@ and the digits are summed as whole numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._runtime import ALONE, Collective, kernel
 
-__all__ = ["class_shares", "mean_of"]
+__all__ = ["class_shares", "mean_of", "means_of"]
 
 _DIGITS = 4
 _BASE = 2.0**32  # the sum of the digits of 2^30 rows fits into int64
@@ -22,13 +23,32 @@ _SPLITTER = 2.0**27 + 1.0  # splits a float64 into two halves of its bits
 
 def mean_of(values: np.ndarray, weight: np.ndarray | None) -> float:
     """The exact mean, rounded once: a weight of k is the same as k rows."""
-    values = read_only(values)
-    weight = read_only(np.empty(0) if weight is None else weight)
-    exponent = math.frexp(_largest(values, weight))[1]
-    sums = np.zeros((2, _DIGITS), np.int64)
-    _add_up(values, exponent, weight, _unit(weight), sums)
-    total, count = _integer_of(sums[0]), _integer_of(sums[1])
-    return math.ldexp(total / count, exponent) if count else 0.0
+    return means_of([values], [weight])[0]
+
+
+def means_of(
+    values: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    collective: Collective = ALONE,
+) -> list[float]:
+    """`mean_of` for several groups of rows, each of which all members have some rows of."""
+    groups = [
+        (read_only(own), read_only(np.empty(0) if weight is None else weight))
+        for own, weight in zip(values, weights, strict=True)
+    ]
+    sizes = np.array([[_largest(*group), np.max(group[1], initial=0.0)] for group in groups])
+    collective.max(sizes)
+    exponents = np.frexp(sizes)[1]
+    sums = np.zeros((len(groups), 2, _DIGITS), np.int64)
+    for k, (own, weight) in enumerate(groups):
+        has_weight = weights[k] is not None
+        _add_up(own, int(exponents[k, 0]), weight, has_weight, int(exponents[k, 1]), sums[k])
+    collective.sum(sums)
+    found = []
+    for (total, count), (exponent, _) in zip(sums, exponents.tolist(), strict=True):
+        n = _integer_of(count)
+        found.append(math.ldexp(_integer_of(total) / n, exponent) if n else 0.0)
+    return found
 
 
 def class_shares(y: np.ndarray, weight: np.ndarray | None, n_classes: int) -> np.ndarray:
@@ -62,9 +82,9 @@ def _largest(values, weight):
 
 
 @kernel
-def _add_up(values, exponent, weight, unit, sums):
+def _add_up(values, exponent, weight, has_weight, unit, sums):
     """Add values / 2^exponent * weights / 2^unit to sums[0], and weights / 2^unit to sums[1]."""
-    if not len(weight):
+    if not has_weight:
         sums[1, 0] += len(values) << 32
         for i in range(len(values)):
             _add(math.ldexp(values[i], -exponent), sums[0])

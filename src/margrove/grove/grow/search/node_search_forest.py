@@ -25,6 +25,7 @@ __all__ = ["find_best_split_forest"]
 
 _SHIFT = np.uint64(32)
 _MASK = np.int64(0xFFFFFFFF)
+_ONE, _SIX, _LAST_SIX = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 @kernel(inner=True, inlined=True)
@@ -44,6 +45,8 @@ def find_best_split_forest(arrays, columns, targets, rules, is_fast, nodes, node
     looked_at, tried = 0, 0
     is_perfect = False
     pure_score = float(weight) if rules.criterion == GINI else 0.0
+    knows_constant = len(arrays.constant) > 0
+    slot = np.uint64(_inherit_constant(arrays.constant, record, node) if knows_constant else 0)
     for j in range(d):
         tried = j + 1
         if samples_features:
@@ -51,6 +54,8 @@ def find_best_split_forest(arrays, columns, targets, rules, is_fast, nodes, node
             features[j], features[j + k] = features[j + k], features[j]
             arrays.swaps[j] = j + k
         feature = features[j]
+        if knows_constant and _has_bit(arrays.constant, slot, np.uint64(feature)):
+            continue
         if is_perfect and feature > best[0]:  # nothing is better, and ties go to the lower
             looked_at += differs(columns, feature, rows, start, n)
             if looked_at >= rules.max_features:
@@ -58,6 +63,9 @@ def find_best_split_forest(arrays, columns, targets, rules, is_fast, nodes, node
             continue
         least, most = gather(columns, feature, rows, start, n, local.codes)
         if least == most:
+            if knows_constant:
+                bit = np.uint64(feature)
+                arrays.constant[slot, bit >> _SIX] |= _ONE << (bit & _LAST_SIX)
             continue
         looked_at += 1
         has_gaps = columns.has_missing[feature] and most == columns.n_codes[feature]
@@ -88,6 +96,28 @@ def find_best_split_forest(arrays, columns, targets, rules, is_fast, nodes, node
             k = arrays.swaps[j]
             features[j], features[k] = features[k], features[j]
     return looked_at
+
+
+@kernel(inner=True, inlined=True)
+def _has_bit(words, row, bit):
+    return (words[row, bit >> _SIX] >> (bit & _LAST_SIX)) & _ONE
+
+
+@kernel(inner=True)
+def _inherit_constant(constant, record, node):
+    """The slot of a node; what is constant in its parent is so in the node."""
+    parent, depth = record.parent[node], record.depth[node]
+    if parent < 0:
+        for word in range(constant.shape[1]):
+            constant[0, word] = np.uint64(0)
+        return np.int64(0)
+    slot = 2 * depth + np.int64(record.left[parent] != node)
+    above = 0
+    if depth > 1:
+        above = 2 * (depth - 1) + np.int64(record.left[record.parent[parent]] != parent)
+    for word in range(constant.shape[1]):
+        constant[slot, word] = constant[above, word]
+    return slot
 
 
 @kernel(inner=True, inlined=True)

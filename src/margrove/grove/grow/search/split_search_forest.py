@@ -487,6 +487,17 @@ def _last_code_below(codes, n, least, most, values, first, threshold):
 
 
 @kernel(inner=True, inlined=True)
+def _sum_left(codes, code, weights, labels, n):
+    """The weight up to a code, and that of the second of two classes: sums in vector registers."""
+    total, second = 0, 0
+    for i in range(np.uint64(n)):
+        moved = weights[i] if codes[i] <= code else 0
+        total += moved
+        second += moved if labels[i] > 0 else 0
+    return total, second
+
+
+@kernel(inner=True, inlined=True)
 def _score_at(local, n, last, rules, total, weight, offset):
     """Score of the split after a code, its first exact number, weight on the left, its second."""
     codes, weights, left = local.codes, local.weight, local.left
@@ -503,13 +514,19 @@ def _score_at(local, n, last, rules, total, weight, offset):
         value += float(b) * float(b) / (weight - weight_left)
         return value, a, weight_left, b
     gini, table, scale = rules.criterion == GINI, rules.table, rules.scale
-    for i in range(np.uint64(n)):
-        moved = weights[i] * np.int64(codes[i] <= code)
-        left[np.uint64(local.labels[i])] += moved
-        weight_left += moved
-    for k in range(len(total)):
-        in_left, in_right = left[k], total[k] - left[k]
+    n_classes = len(total)
+    if n_classes == 2:
+        weight_left, left[1] = _sum_left(codes, code, weights, local.labels, n)
+        left[0] = weight_left - left[1]
+    else:
+        for i in range(np.uint64(n)):
+            moved = weights[i] * np.int64(codes[i] <= code)
+            left[np.uint64(local.labels[i])] += moved
+            weight_left += moved
+    for k in range(n_classes):
+        in_left = left[k]
         left[k] = 0
+        in_right = total[k] - in_left
         a += in_left * in_left if gini else weighted_log(in_left, table, scale)
         b += in_right * in_right if gini else weighted_log(in_right, table, scale)
     value, exact = _score_of_children(gini, a, b, weight_left, weight - weight_left, table, scale)

@@ -5,11 +5,13 @@ result               the result of every solver of a dual problem
 many_problems        several problems as one process
 smo                  sequential minimal optimisation with block decomposition
 whole_problems       the same for problems without blocks, many of them in one compiled call
+many_matrices        the same for problems of several Gram matrices, computed in the same call
 optimality           tolerance, violation, objective and offsets of a point
 pair_steps           the compiled pair steps on one tile of a Gram matrix
 faces                Newton steps on a face: all free variables of a small problem move at once
 c_path               the machines for a sequence of C over one Gram matrix
-face_newton          the compiled Newton step on a face, for `c_path`
+face_newton          Newton steps from face to face, compiled, for `c_path`
+symmetric_inverse    inverses of small symmetric matrices, compiled, for `face_newton`
 coordinate_descent   dual coordinate descent, for machines without a bias
 hull                 the nearest points of the reduced convex hulls of two classes
 hull_margins         hard and soft margins from the nearest points of convex hulls

@@ -7,6 +7,9 @@ from .c_path import PathResults as PathResults
 from .c_path import follow_path as follow_path
 from .choice import DENSE_SOLVERS as DENSE_SOLVERS
 from .choice import Demand as Demand
+from .many_matrices import MatrixBuffers as MatrixBuffers
+from .many_matrices import MatrixProblems as MatrixProblems
+from .many_matrices import solve_with_matrices as solve_with_matrices
 from .many_problems import ManyProblems as ManyProblems
 from .many_problems import Solver as Solver
 from .optimality import SmoRule as SmoRule

@@ -10,9 +10,9 @@ variables are at a bound).
 A round takes the free variables and the worst violators, copies their tile of K in float32 and
 solves it by pair steps (`pair_steps.solve_tile`). The changes are then added to the values (K c)_i
 of all rows in float64, so that the next round corrects the rounding of the tile. Stopping is always
-on the violation over all variables. If pair steps are slow and few variables are free, Newton steps
-on their face (see `face_newton`) finish the machine. If float32 makes no progress, tiles become
-float64.
+on the violation over all variables. When pair steps have taken as long as Newton steps from face to
+face would (see `face_newton`), these follow, and mostly finish the machine. If float32 makes no
+progress, tiles become float64.
 
 The loop returns after a number of pair steps, to be called again with the same arrays.
 """
@@ -25,7 +25,12 @@ import numpy as np
 
 from margrove._runtime import kernel
 from margrove.margin.kernels import TileView
-from margrove.margin.solvers.dual.face_newton import FEW, add_row, newton_step
+from margrove.margin.solvers.dual.face_newton import (
+    LARGEST_FACE,
+    apply_changes,
+    descend_on_faces,
+    measure,
+)
 from margrove.margin.solvers.dual.pair_steps import (
     FLOAT32_ETA,
     FLOAT64_ETA,
@@ -50,17 +55,19 @@ CONVERGED, UNCHANGED, BROKEN_OFF = 1, 2, 3  # how a machine ended
 _BLOCK, _LEAST_VIOLATORS = 256, 64
 _LARGEST_BLOCK = 4096
 _INNER_SHARE = 0.1  # a block is solved to this share of the violation at its start
-_STEPS_PER_VARIABLE = 50  # in a tile, before the violation is measured again
-_STEPS_BEFORE_NEWTON = 30  # per free variable
-_LEAST_NEWTON_STEPS, _MOST_NEWTON_STEPS = 3, 50  # in a round
-_NEWTON_WORK = 512  # steps times free variables
+_STEPS_PER_VARIABLE = 50  # in a tile of too many free variables for a descent on faces
+# The cost of a pair step and of a variable in it, in multiply-adds of a descent on faces.
+_STEP_COST, _COST_IN_STEP = 1200.0, 4.0
+_LEAST_STEPS = 500  # before a descent on faces
+_TYPICAL_CHANGES, _MOST_CHANGES = 100.0, 200  # of the free variables in a descent
+_STEPS_OF_CHANGE = 50  # a change of the free variables takes about as long, for slices
 _PROGRESS = 0.5
 _MOST_STALLS_32 = 4  # rounds without progress before tiles become float64
 _MOST_STALLS_64 = 40  # rounds without progress before the machine is given up
 _NEGLIGIBLE = 1e-10  # relative to the largest alpha
 
 # Slots of `progress`.
-_POINT, _BEGUN, _STEPS, _STALLS, _IS_DOUBLE = range(5)
+_POINT, _BEGUN, _STEPS, _STALLS, _IS_DOUBLE, _SPENT = range(6)
 _BEST = 0
 
 
@@ -78,7 +85,7 @@ class PathPoint(NamedTuple):
 
     alpha     float64 (m,)
     values    float64 (n,) (K c)_i of all rows
-    progress  int64 (5,)
+    progress  int64 (6,)
     least     float64 (1,) the least violation so far
     """
 
@@ -89,7 +96,7 @@ class PathPoint(NamedTuple):
 
     @classmethod
     def at_start(cls, alpha: np.ndarray, values: np.ndarray) -> PathPoint:
-        return cls(alpha, values, np.zeros(5, dtype=np.int64), np.full(1, np.inf))
+        return cls(alpha, values, np.zeros(6, dtype=np.int64), np.full(1, np.inf))
 
 
 class PathResults(NamedTuple):
@@ -131,16 +138,17 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
         if not progress[_BEGUN]:
             if point > 0:
                 _stretch(rows, y, p, u, Cs[point] / Cs[point - 1], alpha, values)
-            progress[_BEGUN], progress[_STEPS], progress[_STALLS] = 1, 0, 0
+            progress[_BEGUN], progress[_STEPS], progress[_STALLS], progress[_SPENT] = 1, 0, 0, 0
             least[_BEST] = np.inf
         while True:
-            violation = _measure(rows, y, p, u, alpha, values, f)
+            violation = measure(rows, y, p, u, alpha, values, f)
             if violation < tol or progress[_STEPS] >= budget or progress[_STALLS] > _MOST_STALLS_64:
                 break
             if done >= slice_steps:
                 return False
             chosen, n_free, is_all = _choose(y, u, alpha, f)
-            most = min(_most_steps(len(chosen), n_free), budget - progress[_STEPS])
+            most = max(_most_steps(len(chosen), n_free) - progress[_SPENT], len(chosen))
+            most = min(most, budget - progress[_STEPS])
             inner_tol = 0.5 * tol if is_all else max(0.5 * tol, _INNER_SHARE * violation)
             q, tile_rows, moved = len(chosen), _taken(rows, chosen), _taken(alpha, chosen)
             tile_y, tile_u, tile_f = _taken(y, chosen), _taken(u, chosen), _taken(f, chosen)
@@ -160,10 +168,13 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
                     TileView(single, 0, q, 0), diagonal, tile_y, tile_u, moved, tile_f, False,
                     inner_tol, FLOAT32_ETA, most, nothing,
                 )  # fmt: skip
-            _apply_changes(K, rows, y, chosen, moved, alpha, values)
+            apply_changes(K, rows, y, chosen, moved, alpha, values)
             is_slow = taken >= most
-            if is_slow and n_free <= 2 * FEW:
-                _newton_steps(K, rows, y, p, u, n_free, alpha, values, f)
+            progress[_SPENT] += taken
+            if is_slow:
+                progress[_SPENT] = 0
+                n_changes = descend_on_faces(K, machine, u, alpha, values, f, tol, _MOST_CHANGES)
+                done += _STEPS_OF_CHANGE * n_changes
             # If violators are left out, or the tile is not solved, the violation need not fall.
             _notice_stall((is_all and not is_slow) or taken == 0, violation, progress, least)
             progress[_STEPS] += max(taken, 1)
@@ -187,10 +198,11 @@ def follow_path(K, machine, Cs, tol, budget, slice_steps, at, found):
 
 @kernel
 def _most_steps(n_chosen, n_free):
-    """The limit of pair steps in one tile, before Newton steps or another choice of variables."""
-    if n_free <= FEW:
-        return _STEPS_BEFORE_NEWTON * max(n_free, 16) + n_chosen
-    return _STEPS_PER_VARIABLE * n_chosen
+    """The limit of pair steps before a descent on faces: as many as take the time of one."""
+    if n_free > LARGEST_FACE:
+        return _STEPS_PER_VARIABLE * n_chosen
+    operations = n_free * n_free * (0.5 * n_free + _TYPICAL_CHANGES)
+    return int(operations / (_STEP_COST + _COST_IN_STEP * n_chosen)) + n_chosen + _LEAST_STEPS
 
 
 @kernel
@@ -227,20 +239,6 @@ def _stretch(rows, y, p, u, ratio, alpha, values):
             alpha[v] = u[v]
     for i in range(len(values)):
         values[i] *= scale
-
-
-@kernel
-def _measure(rows, y, p, u, alpha, values, f):
-    """Write f of all variables and return the KKT violation."""
-    lowest, highest = np.inf, -np.inf
-    for v in range(len(alpha)):
-        f[v] = values[rows[v]] + y[v] * p[v]
-        below, above = alpha[v] < u[v], alpha[v] > 0.0
-        if below if y[v] > 0.0 else above:
-            lowest = min(lowest, f[v])
-        if above if y[v] > 0.0 else below:
-            highest = max(highest, f[v])
-    return max(0.0, highest - lowest)
 
 
 @kernel
@@ -396,22 +394,3 @@ def _gather(K, rows, tile):
         for b in range(q):
             tile[a, b] = row[rows[b]]
     return diagonal
-
-
-@kernel
-def _apply_changes(K, rows, y, chosen, moved, alpha, values):
-    """alpha <- moved for the chosen variables, and update the values of all rows."""
-    for a in range(len(chosen)):
-        v = chosen[a]
-        if moved[a] != alpha[v]:
-            add_row(K[rows[v]], y[v] * (moved[a] - alpha[v]), values)
-            alpha[v] = moved[a]
-
-
-@kernel
-def _newton_steps(K, rows, y, p, u, n_free, alpha, values, f):
-    """Newton steps from bound to bound; the fewer variables are free, the more steps."""
-    for _ in range(max(_LEAST_NEWTON_STEPS, min(_MOST_NEWTON_STEPS, _NEWTON_WORK // (n_free + 1)))):
-        _measure(rows, y, p, u, alpha, values, f)
-        if not newton_step(K, rows, y, u, alpha, values, f):
-            return

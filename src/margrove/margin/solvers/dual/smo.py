@@ -6,8 +6,9 @@
 by pair steps (`pair_steps.solve_tile`), which need only their tile of K. Then full rows of K are
 computed for the variables that changed, and the values (K c)_i, c = a y, of all points are updated
 in one pass. Rows of free variables will be used again and are cached (`gram_rows.GramRows`); most
-variables at a bound stay there. A problem that fits into one block is solved on its tile only
-(`whole_problems.solve_whole`).
+variables at a bound stay there. Blocks are small at first, and grow while much of a block is free
+or changes: an easy problem has a few support vectors, and needs a few rows of K. A problem that
+fits into one block is solved on its tile only (`whole_problems.solve_whole`).
 
 **Stopping** is on the violation over all variables, from the values of all points. Values are
 float64, but rows may be float32, whose rounding errors add up; their size is measured
@@ -72,6 +73,9 @@ _MOST_STALLS = 3  # recomputations of the values without progress
 _MOST_IDLE_NEWTON = 40  # Newton descents without progress
 _PROGRESS = 0.5  # of the violation, between two recomputations of the values
 _SAFE_SHARE = 0.125  # of the tolerance: rounding below it needs no recomputation
+_FIRST_BLOCK = 256
+_SMALL_TILE = 512  # a huge page takes longer to clear than such a tile to compute
+_ROUNDS_OF_SIZE = 8  # after which a block is doubled in any case
 _ROWS_COPIED = 64  # in a tile
 
 
@@ -134,6 +138,7 @@ class SmoProcess:
         self._is_fresh = True
         self._block = np.empty(0, dtype=np.int64)
         self._n_kept = 0
+        self._size = min(_FIRST_BLOCK, rule.block)
         self._last_tile = self._spare_tile = np.empty((0, 0), gram.fast.dtype)
         self._full: TileView | None = None
         self._values = self._all_values()
@@ -239,7 +244,7 @@ class SmoProcess:
 
     def _choose_block(self) -> np.ndarray:
         """The worst violators of both sides, and the newer half of the last block."""
-        size = self._rule.block
+        size = self._size
         kept = self._block[: size // 2]
         is_taken = np.zeros(len(self._problem), dtype=bool)
         is_taken[kept] = True
@@ -287,6 +292,7 @@ class SmoProcess:
         self._keep(record, rows, steps)
         new_alpha = self.alpha.copy()
         new_alpha[chosen] = alpha
+        self._adapt_size(new_alpha)
         values = self._values
         if steps:
             values = values + self._sum_of_rows(chosen, alpha, alpha - self.alpha[chosen])
@@ -305,6 +311,15 @@ class SmoProcess:
         )  # fmt: skip
         self._keep(record, problem.rows, steps)
         return alpha, values, int(steps), len(problem)
+
+    def _adapt_size(self, alpha: np.ndarray) -> None:
+        """Make the next block larger if this one was too small."""
+        n_free = np.count_nonzero((alpha > 0.0) & (alpha < self._problem.u))
+        n_changed = np.count_nonzero(alpha != self.alpha)
+        is_last = (self.rounds + 1) % _ROUNDS_OF_SIZE == 0
+        factor = 8 if 2 * n_changed > self._size else 2
+        if is_last or 2 * n_free > self._size or 4 * n_changed > self._size:
+            self._size = min(factor * self._size, self._rule.block)
 
     def _eta(self) -> float:
         return FLOAT32_ETA if self._source.dtype == np.float32 else FLOAT64_ETA
@@ -331,6 +346,8 @@ class SmoProcess:
         spare = self._spare_tile
         if spare.shape == (m, m) and spare.dtype == self._source.dtype:
             return spare
+        if m <= _SMALL_TILE:
+            return np.empty((m, m), self._source.dtype)
         return on_large_pages((m, m), self._source.dtype)
 
     def _full_tile(self) -> TileView:

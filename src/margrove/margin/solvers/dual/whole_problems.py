@@ -29,9 +29,12 @@ __all__ = [
     "ROUNDING",
     "SHARPENING_STEPS",
     "FirstRound",
+    "WholeProblems",
+    "joined",
     "most_steps",
     "sharper_tolerance",
     "solve_at_once",
+    "solve_problem",
     "solve_whole",
     "split_by_sign",
     "sum_of_tile",
@@ -167,6 +170,59 @@ def coefficients_of(variables, alpha, n_points):
     return weights
 
 
+@dataclass(frozen=True)
+class WholeProblems:
+    """Problems as the arrays that compiled code reads, and the places of their answers.
+
+    Every problem has a range of the variables and of the points; see `_STATEMENT`.
+    """
+
+    problems: Sequence[DualProblem]
+    rules: Sequence[SmoRule]
+    statements: np.recarray
+    variables: Variables
+    alpha: np.ndarray
+    values: np.ndarray
+    answers: np.recarray
+
+    @classmethod
+    def of(
+        cls,
+        problems: Sequence[DualProblem],
+        rules: Sequence[SmoRule],
+        tiles: Sequence[TileView],
+        n_points: Sequence[int],
+    ) -> WholeProblems:
+        statements = _statements(problems, rules, tiles, n_points)
+        y = joined([problem.y for problem in problems])
+        variables = Variables(
+            rows=joined([problem.rows for problem in problems]),
+            y=y,
+            u=joined([problem.u for problem in problems]),
+            yp=y * joined([problem.p for problem in problems]),
+        )
+        alpha = np.concatenate([problem.start for problem in problems])
+        values = np.empty(int(fields_of(statements)["end_point"][-1]))
+        answers = records(len(problems), _ANSWER)
+        return cls(problems, rules, statements, variables, alpha, values, answers)
+
+    def outcomes(self) -> list[SolverResult | FirstRound]:
+        of = fields_of(self.statements)
+        bounds = [of[name].tolist() for name in ("first_variable", "end_variable")]
+        points = [of[name].tolist() for name in ("first_point", "end_point")]
+        answers = fields_of(self.answers).tolist()
+        each = zip(self.problems, self.rules, answers, *bounds, *points, strict=True)
+        return [
+            _outcome(problem, rule, answer, self.alpha[a:b], self.values[c:d])
+            for problem, rule, answer, a, b, c, d in each
+        ]
+
+
+def joined(arrays: list[np.ndarray]) -> np.ndarray:
+    """The arrays one after the other; one alone is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
 def solve_at_once(
     problems: Sequence[DualProblem],
     rules: Sequence[SmoRule],
@@ -180,28 +236,12 @@ def solve_at_once(
 
     The Gram matrices are tiles of one float64 matrix with this diagonal.
     """
-    statements = _statements(problems, rules, tiles, n_points)
-    of = fields_of(statements)
-    answers = records(len(problems), _ANSWER)
-    variables = Variables(
-        rows=np.concatenate([problem.rows for problem in problems]),
-        y=np.concatenate([problem.y for problem in problems]),
-        u=np.concatenate([problem.u for problem in problems]),
-        yp=np.concatenate([problem.y * problem.p for problem in problems]),
-    )
-    alpha = np.concatenate([problem.start for problem in problems])
-    values = np.empty(int(of["end_point"][-1]))
+    stated = WholeProblems.of(problems, rules, tiles, n_points)
     _solve_problem(
-        len(problems), n_threads, statements, tiles[0].K, diagonal, variables, alpha, values,
-        answers,
+        len(problems), n_threads, stated.statements, tiles[0].K, diagonal, stated.variables,
+        stated.alpha, stated.values, stated.answers,
     )  # fmt: skip
-    bounds = [of[name].tolist() for name in ("first_variable", "end_variable")]
-    points = [of[name].tolist() for name in ("first_point", "end_point")]
-    each = zip(problems, rules, fields_of(answers).tolist(), *bounds, *points, strict=True)
-    return [
-        _outcome(problem, rule, answer, alpha[a:b], values[c:d])
-        for problem, rule, answer, a, b, c, d in each
-    ]
+    return stated.outcomes()
 
 
 def _statements(
@@ -289,3 +329,6 @@ def _solve_problem(
     length = np.sqrt(np.sum(coefficients * coefficients))
     answer.noise = ROUNDING * np.abs(diagonals).max() * length
     answer.rho, answer.r = offsets_of(of_problem, alpha, f, keeps_sum)
+
+
+solve_problem = _solve_problem.body

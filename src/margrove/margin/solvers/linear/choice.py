@@ -19,20 +19,32 @@ from margrove.margin.solvers.linear.l1_coordinate_descent import (
     L1ColumnsProcess,
     columns_of,
 )
-from margrove.margin.solvers.linear.l1_newton import L1NewtonProcess
-from margrove.margin.solvers.linear.newton import MOST_FEATURES, NewtonProcess
-from margrove.margin.solvers.linear.newton_machines import NewtonMachines
+from margrove.margin.solvers.linear.newton import (
+    MOST_FEATURES,
+    L1NewtonProcess,
+    NewtonMachines,
+    begin_newton,
+    is_small,
+)
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, better
+from margrove.margin.solvers.linear.row_losses import is_smooth
 
 __all__ = ["Kind", "Start", "choose_solver", "linear_process"]
 
 Kind = Literal["l2", "l1", "crammer_singer"]
 
-# The time of a multiply-add in BLAS, in loops and in the factorisation, relative to coordinate
-# descent, and the expected number of Newton steps and of epochs.
-_IN_BLAS, _IN_LOOPS, _IN_SYSTEM = 0.05, 0.4, 0.1
-_NEWTON_STEPS, _EPOCHS = 15.0, 500.0
-_SMALL_WORK = 2e6
+# Nanoseconds: of a multiply-add in BLAS, in loops, in the factorisation and in coordinate descent,
+# and of a Newton step and of the visit of a row besides. They were measured on dense tables of 100
+# to 15,000 rows.
+_IN_BLAS, _IN_LOOPS, _IN_SYSTEM, _IN_VISIT = 0.05, 0.4, 0.03, 1.0
+_OF_STEP, _OF_VISIT, _OF_EPOCH = 60_000.0, 60.0, 30_000.0
+_SMOOTH_CURVED, _KINKED_CURVED = 0.3, 0.05  # usual shares of rows with curvature
+_TRIAL = 0.3  # share of the time of Newton's method that coordinate descent may take before it
+_LEAST_EPOCHS = 13  # fewer are hardly ever enough
+_WORK_AT_ONCE = 1e7  # multiply-adds of a machine between two checks for an interrupt
+_MANY_EPOCHS = 60  # are worth more patience
+_TALL = 4  # rows for each feature from which on most problems are hard for coordinate descent
+_SPARSE_STEPS, _SPARSE_EPOCHS, _SMALL_WORK = 15.0, 500.0, 2e6  # for sparse tables
 
 Start = LinearResult | None
 
@@ -41,9 +53,12 @@ class LinearMachines(ManyProblems):
     """Machines that are solved one after the other, or one on each thread."""
 
     def advance(self, work: float) -> float:
-        """Always on one BLAS thread, so that sums have the same order for the last machine, too."""
+        """Always on one BLAS thread, so that sums have the same order for the last machine, too.
+
+        The work of a slice is fixed: how much was done in how much time is not known here.
+        """
         with single_threaded_blas():
-            return super().advance(work)
+            return super().advance(_WORK_AT_ONCE)
 
     def result(self) -> LinearResult:
         return LinearResult.stacked(self.results())
@@ -99,19 +114,43 @@ class SolverSequence:
 
 def choose_solver(problem: LinearProblem | OneVsRest, kind: Kind) -> Literal["cd", "newton"]:
     """Newton's method if there are few features and many rows, else coordinate descent."""
-    d, m = problem.n_features, len(problem)
+    d, m, X = problem.n_features, len(problem), problem.X
     if kind == "crammer_singer" or d > MOST_FEATURES:
         return "cd"
-    X = problem.X
+    if X.is_dense and kind == "l2":
+        # Newton's method takes the steps of several machines together, the trial does not.
+        is_joint = isinstance(problem, OneVsRest) and problem.n_machines > 1
+        least = _MANY_EPOCHS if is_joint and m > _TALL * d else _LEAST_EPOCHS
+        return "newton" if _epochs_worth_trying(problem) < least else "cd"
     cells = float(d) if X.is_dense else len(X.data) / max(1, len(X.indptr) - 1) + 1.0
     rate = _IN_BLAS if X.is_dense else _IN_LOOPS
-    curved = 0.3  # share of rows with curvature
-    step = curved * rate * m * cells**2 + 2.0 * m * cells + _IN_SYSTEM * d**3 / 3.0
+    step = _SMOOTH_CURVED * rate * m * cells**2 + 2.0 * m * cells + _IN_SYSTEM * d**3
     machines = 1 if isinstance(problem, LinearProblem) else problem.n_machines
-    newton = _NEWTON_STEPS * machines * step
+    newton = _SPARSE_STEPS * machines * step
     # Coordinate descent visits sixteen machines at the cost of a few.
-    descent = _EPOCHS * m * (cells + 10.0) * (1.0 if machines == 1 else 0.3 * machines)
+    descent = _SPARSE_EPOCHS * m * (cells + 10.0) * (1.0 if machines == 1 else 0.3 * machines)
     return "newton" if newton <= max(descent, _SMALL_WORK) else "cd"
+
+
+def _epochs_worth_trying(problem: LinearProblem | OneVsRest) -> int:
+    """How many epochs of coordinate descent on dense rows take a share of Newton's method.
+
+    On easy problems they are enough, and Newton's method would take several times as long. Which
+    problems are easy is not known before.
+    """
+    d, m = problem.n_features, len(problem)
+    if is_smooth(problem):
+        if m > _TALL * d:  # some six steps, after which such problems are solved exactly
+            return 0
+        step = _SMOOTH_CURVED * _IN_BLAS * m * d**2 + 2.0 * m * d
+        steps = 12.0
+    else:
+        step = _KINKED_CURVED * _IN_BLAS * m * d**2 + 3.0 * m * d
+        steps = min(50.0, 8.0 + 700.0 * d / m)
+    newton = steps * (step + _IN_SYSTEM * d**3 + _OF_STEP)
+    if is_small(problem):
+        newton *= 0.5
+    return int(_TRIAL * newton / (m * (_IN_VISIT * d + _OF_VISIT) + _OF_EPOCH))
 
 
 def linear_process(
@@ -124,7 +163,10 @@ def linear_process(
     n_threads: int = 1,
 ) -> Solver:
     """The process that solves a problem; its result is a `LinearResult` of all machines."""
+    is_adaptive = solver == "auto" and kind == "l2" and problem.X.is_dense
     solver = choose_solver(problem, kind) if solver == "auto" else solver
+    if is_adaptive and solver == "cd":  # machines are solved one by one: each may be easy
+        solver = "trial"
     beta = None if start is None else start.beta
     if kind == "crammer_singer":
         if not isinstance(problem, OneVsRest):
@@ -133,7 +175,7 @@ def linear_process(
     if isinstance(problem, OneVsRest) and problem.n_machines > 1:
         if kind == "l2" and solver == "cd":
             return CoordinateDescent(problem, demand, start=start, n_threads=n_threads)
-        if kind == "l2":
+        if kind == "l2" and solver == "newton":
             return NewtonMachines(problem, demand, start=start, n_threads=n_threads)
         machines = [partial(problem.machine, k) for k in range(problem.n_machines)]
         return _machine_by_machine(machines, demand, kind, solver, start, n_threads)
@@ -177,6 +219,8 @@ def _single(
         return _l1_descent(problem, columns_of(problem), demand, weights)
     if solver == "newton":
         return _newton(problem, demand, start, n_threads)
+    if solver == "trial" and problem.n_features <= MOST_FEATURES:
+        return _descent_first(problem, demand, start)
     return CoordinateDescent(problem, demand, start=start, n_threads=n_threads)
 
 
@@ -185,12 +229,34 @@ def _newton(problem: LinearProblem, demand: LinearDemand, start: Start, n_thread
 
     def newton(_: LinearResult | None, epochs: int) -> Solver:
         rest = replace(demand, epochs=epochs)
-        return NewtonProcess(problem, rest, start=start, n_threads=n_threads)
+        return begin_newton(problem, rest, start=start, n_threads=n_threads)
 
     def descent(_: LinearResult | None, epochs: int) -> Solver:
         return CoordinateDescent(problem, replace(demand, epochs=epochs))
 
     return SolverSequence([newton, descent], demand.epochs)
+
+
+def _descent_first(problem: LinearProblem, demand: LinearDemand, start: Start) -> Solver:
+    """Some epochs of coordinate descent; if they are not enough, Newton steps from there."""
+
+    def trial(_: LinearResult | None, epochs: int) -> Solver:
+        most = max(_LEAST_EPOCHS, _epochs_worth_trying(problem))
+        is_tall = len(problem) > _TALL * problem.n_features
+        return CoordinateDescent(
+            problem,
+            replace(demand, epochs=min(epochs, most)),
+            start=start,
+            may_be_hard=is_tall and most < _MANY_EPOCHS,
+        )
+
+    def newton(last: LinearResult | None, epochs: int) -> Solver:
+        return begin_newton(problem, replace(demand, epochs=epochs), start=last)
+
+    def descent(last: LinearResult | None, epochs: int) -> Solver:
+        return CoordinateDescent(problem, replace(demand, epochs=epochs), start=last)
+
+    return SolverSequence([trial, newton, descent], demand.epochs)
 
 
 def _l1_descent(

@@ -39,6 +39,7 @@ _PROGRESS = 0.9
 _MOST_IDLE_CHECKS = 12
 _GOOD_PROGRESS = 0.3  # of the gap, between two checks
 _EPOCHS_BETWEEN_FACES = 4
+_HARD = 0.97  # share of rows that are not left out when the first step on a face is due
 
 
 class Block:
@@ -86,6 +87,7 @@ class Block:
         self._least_gap = np.inf
         self.finished = False
         self.is_slow = False
+        self.is_hard = False
         self._slow_checks = 0
         self._exact: Any = None
         self._measured_at: tuple[int, int] = (-1, -1)
@@ -131,7 +133,7 @@ class Block:
         self._speed_up()
         if self._is_free:  # the centre c of the proximal point method moves to b
             self._bias += (self._gain * self._balance).astype(self._bias.dtype)
-        is_last = self.epoch >= self.demand.epochs
+        is_last = self.epoch >= self.demand.epochs or self.is_hard
         is_due = self.epoch - self._checked_at >= self._epochs_between_checks
         if self.estimate <= self._threshold or not len(self._active) or is_last or is_due:
             self._check()
@@ -278,14 +280,21 @@ class SingleBlock(Block):
     _most_slow_checks = 3
     _epochs_between_checks = 25
 
-    def __init__(self, problem: LinearProblem, demand: LinearDemand) -> None:
+    def __init__(
+        self, problem: LinearProblem, demand: LinearDemand, *, may_be_hard: bool = False
+    ) -> None:
         super().__init__(problem, demand, 1, 1, np.float64)
+        self._may_be_hard = may_be_hard
         self._given = (problem.X, read_only(problem.rows), read_only(problem.norms), problem.loss)
         self._single = problem
         self._faces = FaceSteps(problem, self._gain)
 
     def _speed_up(self) -> None:
         if self.epoch % _EPOCHS_BETWEEN_FACES or self.estimate <= self._threshold:
+            return
+        is_hard = len(self._active) > _HARD * len(self._problem)
+        if self._may_be_hard and self.epoch == _EPOCHS_BETWEEN_FACES and is_hard:
+            self.is_hard = True
             return
         point = self.beta[:, 0], self._W[:, 0], float(self._bias[0])
         found = self._faces.step(self._active, *point)

@@ -65,11 +65,15 @@ class CoordinateDescent:
         *,
         start: LinearResult | None = None,
         n_threads: int = 1,
+        may_be_hard: bool = False,
     ) -> None:
+        """`may_be_hard` ends it early if no row can be left out; for one machine."""
         self.total: int | None = demand.epochs
         self._n_threads = n_threads
         if isinstance(problem, LinearProblem):
-            self._blocks: list[Block | _MachineSequence] = [SingleBlock(problem, demand)]
+            self._blocks: list[Block | _MachineSequence] = [
+                SingleBlock(problem, demand, may_be_hard=may_be_hard)
+            ]
             machines = [range(1)]
         else:
             machines = _blocks_of(problem.n_machines)

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from margrove._data import read_only
 from margrove._runtime import kernel
 from margrove.margin.linear import LinearProblem, row_dual, row_loss
-from margrove.margin.solvers.linear.l1_newton import best_l1_dual, is_empty_too_early, l1_violation
+from margrove.margin.solvers.linear.newton import best_l1_dual, is_empty_too_early, l1_violation
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
 from margrove.margin.solvers.linear.row_losses import smoothed_rows
 from margrove.margin.solvers.perceptron import shuffle

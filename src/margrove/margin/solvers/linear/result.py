@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -66,6 +66,15 @@ class LinearResult:
             self.coef[k], self.intercept[k], self.primal[k], self.dual[k], self.violation[k],
             self.beta[:, k], self.epochs, self.converged[k],
         )  # fmt: skip
+
+    def with_machines(self, machines: range, other: LinearResult) -> LinearResult:
+        """The same with another result of some machines, without dual variables and trace."""
+        found = replace(self, epochs=max(self.epochs, other.epochs), trace=[])
+        for name in ("coef", "intercept", "primal", "dual", "violation", "converged"):
+            values = getattr(self, name).copy()
+            values[machines.start : machines.stop] = getattr(other, name)
+            found = replace(found, **{name: values})
+        return found
 
     @classmethod
     def stacked(cls, results: Sequence[LinearResult]) -> LinearResult:

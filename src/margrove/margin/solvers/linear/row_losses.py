@@ -16,7 +16,6 @@ __all__ = [
     "loss_of",
     "losses_of",
     "part_of",
-    "pulls_along",
     "smoothed_rows",
     "total_loss",
 ]
@@ -114,24 +113,6 @@ def smoothed_rows(
             sums[2] -= dual
             sums[4] += linear
             sums[6] += quadratic
-
-
-@kernel(fast_sums=True)
-def pulls_along(target, low, high, damping, tube, values, moves, length, centre, width):
-    """The sums of beta times move and of curvature times move^2, at values + length * moves."""
-    first = 0.0
-    second = 0.0
-    for i in range(len(values)):
-        residual = target[i] - values[i] - length * moves[i]
-        damping_i = damping[i]
-        if width > 0.0:
-            damping_i = width / max(high[i], -low[i])
-            residual += damping_i * centre[i]
-        dual = row_dual(residual, low[i], high[i], damping_i, tube)
-        first += dual * moves[i]
-        if dual != 0.0 and low[i] < dual < high[i]:
-            second += moves[i] * moves[i] / damping_i
-    return first, second
 
 
 @kernel

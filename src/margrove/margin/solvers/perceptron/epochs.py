@@ -61,13 +61,22 @@ class EarlyStopping:
 
     def end_epoch(self, epoch: int, current: np.ndarray, settled: np.ndarray) -> None:
         """Record the loss (K,) of an epoch, and which problems cannot change any more."""
-        running = ~self.converged
-        self.n_iter[running] = epoch
-        self.converged |= running & settled
-        if self._tol is None:
-            return
-        improved = current <= self._best - self._tol
-        self._bad_epochs[running & ~improved] += 1
-        self._bad_epochs[running & improved] = 0
-        self._best = np.minimum(self._best, current)
-        self.converged |= running & (self._bad_epochs >= self._patience)
+        tol = np.nan if self._tol is None else float(self._tol)
+        _end_epoch(
+            epoch, current, settled, tol, self._patience, self._best, self._bad_epochs,
+            self.converged, self.n_iter,
+        )  # fmt: skip
+
+
+@kernel(bare=True)
+def _end_epoch(epoch, current, settled, tol, patience, best, bad_epochs, converged, n_iter):
+    """See `EarlyStopping.end_epoch`; tol is NaN if the loss does not matter."""
+    for k in range(len(converged)):
+        is_running = not converged[k]
+        improved = current[k] <= best[k] - tol
+        if is_running:
+            n_iter[k] = epoch
+            bad_epochs[k] = 0 if improved or np.isnan(tol) else bad_epochs[k] + 1
+            converged[k] = settled[k] or bad_epochs[k] >= patience
+        if not np.isnan(tol):
+            best[k] = min(best[k], current[k])

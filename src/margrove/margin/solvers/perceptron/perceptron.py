@@ -26,6 +26,7 @@ sparse data they are feature-major (d, K), so that a nonzero reads one cache lin
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,7 @@ class PerceptronProcess:
         self._cursor = 0
         self._mistakes_before = np.zeros(n_problems)
         self._blocks = self._make_blocks(n_problems)
+        self._work_of_a_row = self._cells_of_a_row() * sum(len(block.b) for block in self._blocks)
         capacity = step_capacity()
         self._trace = np.empty((max(capacity, n_problems) if capacity else 0, 5))
         self._n_traced = np.zeros(1, dtype=np.int64)
@@ -247,6 +249,8 @@ class PerceptronProcess:
     @property
     def mistakes(self) -> np.ndarray:
         """The number of mistakes so far, float64 (K,)."""
+        if len(self._blocks) == 1:
+            return self._blocks[0].mistakes.copy()
         return np.concatenate([block.mistakes for block in self._blocks])
 
     def figures(self) -> dict[str, float]:
@@ -265,7 +269,7 @@ class PerceptronProcess:
 
     def advance(self, work: float) -> float:
         start = self._cursor
-        n_rows = max(1, int(work / self._work_of_a_row()))
+        n_rows = max(1, int(work / self._work_of_a_row))
         end = min(len(self._base.rows), start + n_rows)
         while self._cursor < end:
             until = min(end, self._cursor + len(self._buffer)) if self._view.is_dense else end
@@ -274,17 +278,15 @@ class PerceptronProcess:
             self._cursor = reached
             if reached < until:
                 break  # the trace is full
-        done = (self._cursor - start) * self._work_of_a_row()
+        done = (self._cursor - start) * self._work_of_a_row
         if self._cursor == len(self._base.rows):
             self._end_epoch()
         return done
 
-    def _work_of_a_row(self) -> float:
+    def _cells_of_a_row(self) -> float:
         if self._view.is_dense:
-            cells = self._view.dense.shape[1] + 32.0
-        else:
-            cells = len(self._view.data) / max(1, len(self._view.indptr) - 1) + 32.0
-        return cells * sum(len(block.b) for block in self._blocks)
+            return self._view.dense.shape[1] + 32.0
+        return len(self._view.data) / max(1, len(self._view.indptr) - 1) + 32.0
 
     def _gather(self, until: int) -> None:
         """Copy the next dense rows to a buffer, because they are far apart in memory."""
@@ -324,7 +326,7 @@ class PerceptronProcess:
 
     def _begin_epoch(self) -> None:
         self._cursor = 0
-        self._mistakes_before = self.mistakes.copy()
+        self._mistakes_before = self.mistakes
         for block in self._blocks:
             block.loss[:] = 0.0
         if self._rule.shuffle:
@@ -359,9 +361,11 @@ class PerceptronProcess:
     def _require_finite(self) -> None:
         for block in self._blocks:
             with np.errstate(over="ignore", invalid="ignore"):
-                total = block.W.sum() + block.b.sum()
-            overflow = not np.isfinite(total) and not np.isfinite(block.W).all()
-            if block.scalars[3] or overflow or not np.isfinite(block.b).all():
+                total = float(block.W.sum() + block.b.sum())
+            is_finite = isfinite(total) or bool(
+                np.isfinite(block.W).all() and np.isfinite(block.b).all()
+            )
+            if block.scalars[3] or not is_finite:
                 raise NumericalOverflowError(
                     f"Floating-point under-/overflow occurred at epoch #{self._epoch}: the weights "
                     "of the perceptron grew beyond floating point. Scaling input data with "

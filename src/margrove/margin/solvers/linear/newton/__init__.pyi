@@ -1,0 +1,12 @@
+from .joint_machines import JointMachines as JointMachines
+from .l1_newton import L1NewtonProcess as L1NewtonProcess
+from .l1_newton import best_l1_dual as best_l1_dual
+from .l1_newton import is_empty_too_early as is_empty_too_early
+from .l1_newton import l1_violation as l1_violation
+from .newton_machines import NewtonMachines as NewtonMachines
+from .newton_machines import begin_newton as begin_newton
+from .newton_process import MOST_FEATURES as MOST_FEATURES
+from .newton_process import NewtonProcess as NewtonProcess
+from .row_tiles import Tile as Tile
+from .row_tiles import TiledProblem as TiledProblem
+from .small_problems import is_small as is_small
