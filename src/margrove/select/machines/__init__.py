@@ -9,6 +9,7 @@ svm_problems    a training set and its folds as dual problems of kernel machines
 svm_search      cross-validation of kernel machines, on threads or in worker processes
 machine_paths   all kernel machines of a grid over all folds, as one process
 warm_paths      linear machines of ascending C by warm starts, fold by fold
+cell_race       which cells can still win, for searches that drop the others
 gram_series     the Gram matrices of several kernels over the same points
 grid_cells      the scores of a grid of C and gamma, the best cell, the table of results
 """

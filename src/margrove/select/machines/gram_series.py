@@ -19,11 +19,18 @@ class GramSeries:
     """The float64 Gram matrices of several kernels, each computed when it is first borrowed.
 
     Kernels that are functions of inner products (and so of squared distances) share these. A matrix
-    is released after `n_loans` calls of `give_back`; its memory is then used for the next one.
+    is released after `n_loans` calls of `give_back`; its memory is then used for the next one. With
+    `holds_all` there is memory for all of them.
     """
 
     def __init__(
-        self, kernels: Sequence[Kernel], points: Points, *, n_loans: int, n_threads: int
+        self,
+        kernels: Sequence[Kernel],
+        points: Points,
+        *,
+        n_loans: int,
+        n_threads: int,
+        holds_all: bool = False,
     ) -> None:
         n = len(points)
         self._kernels = kernels
@@ -31,11 +38,13 @@ class GramSeries:
         self._shares_dots = isinstance(points.X, np.ndarray) and all(
             isinstance(kernel, DotKernel) for kernel in kernels
         )
-        n_held = min(len(kernels), n_threads + 1) + self._shares_dots
+        n_held = len(kernels) if holds_all else min(len(kernels), n_threads + 1)
+        n_held += self._shares_dots
         require_memory(
             8.0 * n * n * n_held,
             f"The {n_held} Gram matrices of {n} rows that the search holds at a time",
-            "Search on a sample of the rows, or use n_jobs=1.",
+            "Search on a sample of the rows, or use "
+            + ("drop=False." if holds_all else "n_jobs=1."),
         )
         self._dots = self._inner_products(n_threads) if self._shares_dots else None
         self._lent: dict[int, np.ndarray] = {}

@@ -11,11 +11,12 @@ from scipy.stats import rankdata
 
 from margrove.margin.solvers.dual import BROKEN_OFF, CONVERGED, UNCHANGED
 from margrove.select.held_out import FoldScorer
-from margrove.select.machines.machine_paths import FoldPaths, MachinePath
+from margrove.select.machines.machine_paths import FoldPaths
 
 __all__ = ["Cells"]
 
-_NAMES = np.array(["", "converged", "unchanged", "broken off"])
+_NAMES = np.array(["dropped", "converged", "unchanged", "broken off"])
+_DROPPED = 0
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,9 @@ class Cells:
         machine of any fold; `n_steps`, the pair steps of all machines; `mean_n_support`, the mean
         over the folds of the number of support vectors; and `ending`: "converged"; "unchanged"
         where every machine is that of the next smaller C, because none of its variables was at a
-        bound; or "broken off" where the solver stopped at its limit of steps.
+        bound; "broken off" where the solver stopped at its limit of steps; or "dropped" where not
+        all folds were solved. A dropped cell has NaN in place of `kkt_violation` and
+        `mean_n_support`, and its scores are NaN in the folds that were not solved.
     """
 
     Cs: np.ndarray
@@ -58,16 +61,19 @@ class Cells:
         for g, folds in enumerate(paths):
             for k, fold_paths in enumerate(folds):
                 found = [path for path in fold_paths if path is not None]
+                if not found:  # dropped before this fold
+                    continue
                 violations[:, g, k] = np.max([path.violations for path in found], axis=0)
                 steps[:, g, k] = np.sum([path.steps for path in found], axis=0)
-                supports[:, g, k] = np.sum([_n_support(path) for path in found], axis=0)
+                supports[:, g, k] = np.sum([path.n_support for path in found], axis=0)
                 endings[:, g, k] = _common_ending(np.array([path.endings for path in found]))
                 share = steps[:, g, k] + 1.0
                 seconds[:, g, k] = sum(path.seconds for path in found) * share / share.sum()
+        is_dropped = (endings == _DROPPED).any(axis=2)
         proofs = {
-            "kkt_violation": violations.max(axis=2),
+            "kkt_violation": np.where(is_dropped, np.nan, violations.max(axis=2)),
             "n_steps": steps.sum(axis=2).astype(np.int64),
-            "mean_n_support": supports.mean(axis=2),
+            "mean_n_support": np.where(is_dropped, np.nan, supports.mean(axis=2)),
             "ending": _NAMES[_common_ending(np.moveaxis(endings, 2, 0))],
         }
         score_seconds = np.broadcast_to(fold_scorer.seconds / len(Cs), shape)
@@ -143,12 +149,9 @@ class Cells:
         return table | {name: values.ravel() for name, values in self.proofs.items()}
 
 
-def _n_support(path: MachinePath) -> np.ndarray:
-    return np.diff(path.alphas.indptr)
-
-
 def _common_ending(endings: np.ndarray) -> np.ndarray:
     """The ending of several machines (the first axis) together."""
     are_unchanged = (endings == UNCHANGED).all(axis=0)
     is_broken = (endings == BROKEN_OFF).any(axis=0)
-    return np.where(is_broken, BROKEN_OFF, np.where(are_unchanged, UNCHANGED, CONVERGED))
+    common = np.where(is_broken, BROKEN_OFF, np.where(are_unchanged, UNCHANGED, CONVERGED))
+    return np.where((endings == _DROPPED).any(axis=0), _DROPPED, common)

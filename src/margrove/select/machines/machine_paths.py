@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from margrove.margin.solvers.dual import (
 )
 from margrove.select.machines.gram_series import GramSeries
 
-__all__ = ["FoldMachine", "FoldPaths", "MachinePath", "PathRule", "PathSearch"]
+__all__ = ["FoldMachine", "FoldPaths", "Leg", "MachinePath", "PathRule", "PathSearch"]
 
 _SLICE_SECONDS = 0.25  # at the end of a slice threads wait for each other, and Ctrl-C is handled
 _SLICE_STEPS = 20_000
@@ -51,7 +52,7 @@ class FoldMachine:
     p: np.ndarray
     weight: np.ndarray
 
-    @property
+    @cached_property
     def n_points(self) -> int:
         return sum(run.stop - run.start for run in self.runs)
 
@@ -59,19 +60,23 @@ class FoldMachine:
         """The rows and columns of its points in the Gram matrix, (n_points, n_points)."""
         if self.n_points == len(K):
             return K
-        return np.ascontiguousarray(
-            np.block([[K[above, beside] for beside in self.runs] for above in self.runs])
-        )
+        tile = np.empty((self.n_points, self.n_points))
+        stops = np.cumsum([run.stop - run.start for run in self.runs])
+        places = [slice(b - (r.stop - r.start), b) for r, b in zip(self.runs, stops, strict=True)]
+        for above, rows in zip(places, self.runs, strict=True):
+            for beside, columns in zip(places, self.runs, strict=True):
+                tile[above, beside] = K[rows, columns]
+        return tile
 
     def coefficients(self, alphas: np.ndarray) -> np.ndarray:
-        """The c_i of f(x) = sum_i c_i K(x_i, x) - rho for each C, float64 (n_points, n_C)."""
-        coef = np.zeros((self.n_points, len(alphas)))
-        signed = (alphas * self.y).T
+        """The c_i of f(x) = sum_i c_i K(x_i, x) - rho for each C, float64 (n_C, n_points)."""
+        coef = np.zeros((len(alphas), self.n_points))
+        signed = alphas * self.y
         if len(self.rows) > self.n_points:  # a regression has two variables for each point
             half = len(self.rows) // 2
-            coef[self.rows[:half]] = signed[:half] + signed[half:]
+            coef[:, self.rows[:half]] = signed[:, :half] + signed[:, half:]
         else:
-            coef[self.rows] = signed
+            coef[:, self.rows] = signed
         return coef
 
 
@@ -89,6 +94,27 @@ class PathRule:
         return max(_MIN_STEPS, _STEPS_PER_VARIABLE * n_variables)
 
 
+@dataclass(frozen=True)
+class _Compressed:
+    """The entries of a matrix that are not zero, and their places in the flattened matrix.
+
+    A search has thousands of solutions, and SciPy takes 0.2 ms to make a sparse matrix.
+    """
+
+    shape: tuple[int, int]
+    places: np.ndarray
+    entries: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> _Compressed:
+        places = np.flatnonzero(matrix)
+        return cls(matrix.shape, places.astype(np.int32), matrix.ravel()[places])
+
+    def matrix(self) -> sp.csr_array:
+        rows, columns = np.divmod(self.places, self.shape[1])
+        return sp.csr_array((self.entries, (rows, columns)), shape=self.shape)
+
+
 class MachinePath:
     """One machine over all C: arrays with one entry, or one row, for each C."""
 
@@ -96,8 +122,9 @@ class MachinePath:
         n_points, n_variables, n_Cs = machine.n_points, len(machine.y), len(rule.Cs)
         self.machine = machine
         self._rule = rule
-        self._at = PathPoint.at_start(np.zeros(n_variables), np.zeros(n_points))
-        self.alphas: Any = np.zeros((n_Cs, n_variables))
+        self._at: PathPoint | None = PathPoint.at_start(np.zeros(n_variables), np.zeros(n_points))
+        self._alphas: Any = np.zeros((n_Cs, n_variables))
+        self.n_support = np.zeros(n_Cs, dtype=np.int64)  # counted when it is compressed
         self.rhos = np.zeros(n_Cs)
         self.violations = np.full(n_Cs, np.inf)
         self.objectives = np.zeros(n_Cs)
@@ -105,25 +132,34 @@ class MachinePath:
         self.endings = np.zeros(n_Cs, dtype=np.int8)
         self.seconds = 0.0
 
-    def advance(self, tile: np.ndarray) -> bool:
-        """Take some more steps along the path; returns whether it is done."""
+    @property
+    def alphas(self) -> Any:
+        """The dual variables (n_C, m): an array, or a sparse matrix when it is compressed."""
+        if isinstance(self._alphas, _Compressed):
+            return self._alphas.matrix()
+        return self._alphas
+
+    def advance(self, tile: np.ndarray, end: int) -> bool:
+        """Take some more steps towards the `end`-th C; returns whether it is reached."""
         start = time.perf_counter()
         machine, rule = self.machine, self._rule
         variables = PathMachine(machine.rows, machine.y, machine.p, machine.weight)
         found = PathResults(
-            self.alphas, self.rhos, self.violations, self.objectives, self.steps, self.endings
+            self._alphas, self.rhos, self.violations, self.objectives, self.steps, self.endings
         )
         step_limit = rule.step_limit(len(machine.y))
         is_done = follow_path(
-            tile, variables, rule.Cs, rule.tol, step_limit, _SLICE_STEPS, self._at, found
+            tile, variables, rule.Cs[:end], rule.tol, step_limit, _SLICE_STEPS, self._at, found
         )
         self.seconds += time.perf_counter() - start
         return bool(is_done)
 
     def compress(self) -> None:
-        """Store the solutions as a sparse matrix."""
-        self.alphas = sp.csr_array(self.alphas)
-        self._at = PathPoint.at_start(np.empty(0), np.empty(0))
+        """Store the solutions without their zeros."""
+        if not isinstance(self._alphas, _Compressed):
+            self.n_support = np.count_nonzero(self._alphas, axis=1)
+            self._alphas = _Compressed.of(self._alphas)
+        self._at = None
 
     @property
     def converged(self) -> np.ndarray:
@@ -133,11 +169,23 @@ class MachinePath:
 FoldPaths = Sequence[MachinePath | None]  # of all machines of a fold and a kernel
 
 
+@dataclass(frozen=True)
+class Leg:
+    """The paths of a kernel in a fold, to be followed to the `end`-th C."""
+
+    kernel: int
+    fold: int
+    end: int
+
+
 class PathSearch:
-    """Every path of every kernel; see `slices.Process`. A round is a path.
+    """Every path of every kernel; see `slices.Process`. A round is a path, or a part of one.
 
     folds       the machines of each fold, in the same order, None where a fold has no such machine
-    score_fold  called with (kernel, fold, K, paths) when a fold's machines of a kernel are done
+    score_fold  called with (kernel, fold, K, paths, part) when a fold's machines of a kernel are
+                solved for a slice of C
+    next_legs   what to follow next, when all legs are done; nothing means the end. By default all
+                paths are followed to their ends, one kernel after the other.
     """
 
     unit = "path"
@@ -148,9 +196,10 @@ class PathSearch:
         n_kernels: int,
         folds: Sequence[Sequence[FoldMachine | None]],
         rule: PathRule,
-        score_fold: Callable[[int, int, np.ndarray, FoldPaths], None],
+        score_fold: Callable[[int, int, np.ndarray, FoldPaths, slice], None],
         *,
         n_threads: int,
+        next_legs: Callable[[], Sequence[Leg]] | None = None,
     ) -> None:
         self._series = series
         self._score_fold = score_fold
@@ -159,17 +208,18 @@ class PathSearch:
         self.paths: list[list[list[MachinePath | None]]] = [
             [[None] * len(machines) for machines in folds] for _ in range(n_kernels)
         ]
-        n_machines = [sum(machine is not None for machine in fold) for fold in folds]
-        self._n_left = [list(n_machines) for _ in range(n_kernels)]
-        self.total: int | None = sum(map(sum, self._n_left))
-        self._queue = _batches(n_kernels, folds)
+        self._n_machines = [sum(machine is not None for machine in fold) for fold in folds]
+        self._n_left = [[0] * len(folds) for _ in range(n_kernels)]
+        self._n_scored = np.zeros((n_kernels, len(folds)), dtype=np.int64)
+        self._next_legs = next_legs
+        self._queue: list[_Batch] = []
         self._workers = [_ThreadState() for _ in range(n_threads)]
         self._lock = threading.Lock()
         self.rounds = 0
-
-    @property
-    def finished(self) -> bool:
-        return self.rounds == self.total
+        self.finished = False
+        every = [Leg(g, k, len(rule.Cs)) for g in range(n_kernels) for k in range(len(folds))]
+        self.total: int | None = n_kernels * sum(self._n_machines) if next_legs is None else None
+        self._begin(every if next_legs is None else next_legs())
 
     def figures(self) -> dict[str, float]:
         return {}
@@ -182,16 +232,32 @@ class PathSearch:
         deadline = time.monotonic() + _SLICE_SECONDS
         n_threads = len(self._workers)
         run_tiles(lambda place: self._follow(self._workers[place], deadline), n_threads, n_threads)
+        if not self._queue and not any(worker.paths for worker in self._workers):
+            self._begin([] if self._next_legs is None else self._next_legs())
         return work
+
+    def _begin(self, legs: Sequence[Leg]) -> None:
+        self.finished = not legs
+        for leg in legs:
+            self._n_left[leg.kernel][leg.fold] = self._n_machines[leg.fold]
+        self._queue = _batches(legs, self._folds)
+        if self.finished:
+            for path in self._all_paths():
+                path.compress()
+
+    def _all_paths(self) -> Iterator[MachinePath]:
+        for of_kernel in self.paths:
+            for of_fold in of_kernel:
+                yield from (path for path in of_fold if path is not None)
 
     def _follow(self, thread: _ThreadState, deadline: float) -> None:
         while time.monotonic() < deadline:
             if not thread.paths:
                 if not self._fill(thread):
                     return
-            elif thread.paths[0][1].advance(thread.tile):
-                fold, _ = thread.paths.pop(0)
-                self._end(thread.kernel, fold)
+            elif thread.paths[0][1].advance(thread.tile, thread.paths[0][0].end):
+                leg, _ = thread.paths.pop(0)
+                self._end(leg)
 
     def _fill(self, thread: _ThreadState) -> bool:
         """Give a thread its next batch; False if there is none."""
@@ -199,28 +265,33 @@ class PathSearch:
             if not self._queue:
                 return False
             batch = self._queue.pop(0)
-        for fold in batch.folds:
-            machine = self._folds[fold][batch.machine]
+        for leg in batch.legs:
+            machine = self._folds[leg.fold][batch.machine]
             if machine is not None:
-                path = MachinePath(machine, self._rule)
-                self.paths[batch.kernel][fold][batch.machine] = path
-                thread.paths.append((fold, path))
-        thread.kernel = batch.kernel
+                of_fold = self.paths[leg.kernel][leg.fold]
+                path = of_fold[batch.machine] or MachinePath(machine, self._rule)
+                of_fold[batch.machine] = path
+                thread.paths.append((leg, path))
         if thread.paths:
-            thread.tile = thread.paths[0][1].machine.tile(self._series.borrow(batch.kernel))
+            K = self._series.borrow(batch.legs[0].kernel)
+            thread.tile = thread.paths[0][1].machine.tile(K)
         return True
 
-    def _end(self, kernel: int, fold: int) -> None:
+    def _end(self, leg: Leg) -> None:
+        kernel, fold = leg.kernel, leg.fold
         with self._lock:
             self._n_left[kernel][fold] -= 1
             is_last = self._n_left[kernel][fold] == 0
         if is_last:
             paths = self.paths[kernel][fold]
-            self._score_fold(kernel, fold, self._series.borrow(kernel), paths)
-            self._series.give_back(kernel)
-            for path in paths:
-                if path is not None:
-                    path.compress()
+            part = slice(int(self._n_scored[kernel, fold]), leg.end)
+            self._score_fold(kernel, fold, self._series.borrow(kernel), paths, part)
+            self._n_scored[kernel, fold] = leg.end
+            if leg.end == len(self._rule.Cs):
+                self._series.give_back(kernel)
+                for path in paths:
+                    if path is not None:
+                        path.compress()
         with self._lock:
             self.rounds += 1
 
@@ -229,27 +300,28 @@ class PathSearch:
 class _Batch:
     """Paths of one machine and one kernel in some folds, which share a tile."""
 
-    kernel: int
     machine: int
-    folds: tuple[int, ...]
+    legs: tuple[Leg, ...]
 
 
 @dataclass
 class _ThreadState:
-    """The paths of a thread that are not done yet, as (fold, path), and the tile they share."""
+    """The paths of a thread that are not done yet, as (leg, path), and the tile they share."""
 
-    kernel: int = -1
     tile: Any = None
-    paths: list[tuple[int, MachinePath]] = field(default_factory=list)
+    paths: list[tuple[Leg, MachinePath]] = field(default_factory=list)
 
 
-def _batches(n_kernels: int, folds: Sequence[Sequence[FoldMachine | None]]) -> list[_Batch]:
+def _batches(legs: Sequence[Leg], folds: Sequence[Sequence[FoldMachine | None]]) -> list[_Batch]:
     """A batch is one fold if the only tile is K itself; else all folds, which share a copy."""
-    n_machines, all_folds = len(folds[0]), tuple(range(len(folds)))
-    fold_groups = [all_folds] if n_machines > 1 else [(fold,) for fold in all_folds]
+    n_machines = len(folds[0])
+    if n_machines == 1:
+        return [_Batch(0, (leg,)) for leg in legs]
+    of_kernel: dict[int, list[Leg]] = {}
+    for leg in legs:
+        of_kernel.setdefault(leg.kernel, []).append(leg)
     return [
-        _Batch(kernel, machine, group)
-        for kernel in range(n_kernels)
+        _Batch(machine, tuple(group))
+        for group in of_kernel.values()
         for machine in range(n_machines)
-        for group in fold_groups
     ]

@@ -39,6 +39,7 @@ SEARCH_PARAMETERS: dict[str, list[Any]] = {
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
     "refit": [StrOptions({"best", "1se"}), "boolean"],
+    "drop": ["boolean"],
     **{name: KERNEL_PARAMETERS[name] for name in ("kernel", "degree", "coef0")},
     "tol": [Interval(Real, 0.0, None, closed="neither")],
     "max_iter": [Interval(Integral, -1, None, closed="left")],
@@ -55,6 +56,7 @@ class SupportVectorSearch(Search):
     cv: Any
     scoring: Any
     refit: Any
+    drop: Any
     kernel: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -139,7 +141,7 @@ class SupportVectorSearch(Search):
     def _warn_unless_converged(self, cells: Cells) -> None:
         is_short = cells.proofs["ending"] == "broken off"
         if is_short.any():
-            violation = cells.proofs["kkt_violation"].max()
+            violation = np.nanmax(cells.proofs["kkt_violation"])
             warnings.warn(
                 f"In {is_short.sum()} of {is_short.size} cells the solver stopped before it "
                 f"reached the tolerance (largest KKT violation {violation:.3g}, tol={self.tol:g}): "
@@ -179,6 +181,13 @@ class SVCCV(ClassifierSearch, SupportVectorSearch):
         What is fitted to all rows at the end: the cell of the best mean score (also True), or the
         one of the smallest C (then gamma) whose mean is within one standard error of it. False
         fits nothing.
+    drop : bool, default=False
+        Whether to drop cells that cannot win. Cells are solved fold by fold; after some folds, a
+        cell is given up if it could not reach the best mean with perfect scores in the others, or,
+        where scores are accuracies, if it is behind by more than five standard deviations of what
+        chance does to shuffled rows. The choice is that of the complete grid, in the first case for
+        certain. A dropped cell is NaN in `cv_results_`, and its ending is "dropped". The Gram
+        matrices of all gammas must fit into memory.
     kernel : str, Kernel or callable, default="rbf"
         As for `SVC`. Objects and functions have their own parameters: only C is searched.
     degree : int, default=3
@@ -268,6 +277,7 @@ class SVCCV(ClassifierSearch, SupportVectorSearch):
         cv: Any = None,
         scoring: str | Callable[..., float] | None = None,
         refit: Literal["best", "1se"] | bool = "best",
+        drop: bool = False,
         kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
@@ -287,6 +297,7 @@ class SVCCV(ClassifierSearch, SupportVectorSearch):
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.drop = drop
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
@@ -384,6 +395,9 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
         What is fitted to all rows at the end: the cell of the best mean score (also True), or the
         one of the smallest C (then gamma) whose mean is within one standard error of it. False
         fits nothing.
+    drop : bool, default=False
+        Whether to drop cells that cannot win; see `SVCCV`. Scores of regressions are not counts of
+        rows, so a cell is dropped only if perfect scores in the other folds would not be enough.
     kernel : str, Kernel or callable, default="rbf"
         As for `SVR`. Objects and functions have their own parameters: only C is searched.
     degree : int, default=3
@@ -448,6 +462,7 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
         cv: Any = None,
         scoring: str | Callable[..., float] | None = None,
         refit: Literal["best", "1se"] | bool = "best",
+        drop: bool = False,
         kernel: str | Kernel | Callable[[Any, Any], Any] = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
@@ -462,6 +477,7 @@ class SVRCV(RegressorMixin, SupportVectorSearch):
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.drop = drop
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0

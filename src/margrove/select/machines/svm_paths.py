@@ -164,7 +164,7 @@ def _follow_paths(estimator: Any, task: SvmTask, C_values: np.ndarray) -> list[M
     fold = Fold(all_rows, all_rows[:0])
     found: list[MachinePath] = []
 
-    def keep(kernel: int, fold: int, K: np.ndarray, paths: FoldPaths) -> None:
+    def keep(kernel: int, fold: int, K: np.ndarray, paths: FoldPaths, part: slice) -> None:
         found.extend(path for path in paths if path is not None)
 
     n_threads = resolve_n_jobs(estimator.n_jobs, unset="all")

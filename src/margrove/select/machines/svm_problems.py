@@ -78,7 +78,8 @@ class ClassifierTask(SvmTask):
         labels = check_training_labels(
             y, sample_weight, model.class_weight, n_rows, leave_out_negative=True
         )
-        training, codes = model._training_by_class(table.X, labels)
+        form, order, codes = model._rows_by_class(table.X, labels)
+        training = model._training_set(table.X, form, order)
         return cls(
             training,
             labels.codes,

@@ -26,6 +26,7 @@ from margrove._runtime import (
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.kernels import Kernel, Points
 from margrove.select.held_out import Fold, FoldScorer
+from margrove.select.machines.cell_race import CellRace
 from margrove.select.machines.gram_series import GramSeries
 from margrove.select.machines.grid_cells import Cells
 from margrove.select.machines.machine_paths import (
@@ -79,21 +80,37 @@ def search_cells(
     folds: list[Fold],
     fold_scorer: FoldScorer,
 ) -> tuple[Cells, PathSearch | SpreadSearch]:
-    """Solve and score every cell; `estimator` has tol, max_iter, n_jobs and verbose."""
+    """Solve and score the cells; `estimator` has tol, max_iter, n_jobs and verbose.
+
+    An estimator with `drop=True` has cells left out that cannot win; its paths are not tasks.
+    """
     kernels = _kernels(task, gammas)
     machines = [task.machines(fold) for fold in folds]
     rule = PathRule(Cs, float(estimator.tol), int(estimator.max_iter))
     points = task.training.points
     search: PathSearch | SpreadSearch
-    if len(kernels) * len(folds) > 1 and tasks_wanted(estimator):
+    drops = getattr(estimator, "drop", False)
+    if len(kernels) * len(folds) > 1 and not drops and tasks_wanted(estimator):
         n_workers = workers_wanted(estimator.n_jobs)
         search = SpreadSearch(points, kernels, machines, rule, fold_scorer, n_workers=n_workers)
         drive(search, estimator, verbose=int(estimator.verbose))
         return Cells.of_paths(Cs, gammas, search.paths, fold_scorer), search
     n_threads = resolve_n_jobs(estimator.n_jobs, unset="all")
+    next_legs = None
+    if drops:
+        next_legs = CellRace(
+            fold_scorer,
+            keeps_standard_error=estimator.refit == "1se",
+            splits_paths=len(machines[0]) == 1,
+        ).next_legs
     with single_threaded_blas():
-        series = GramSeries(kernels, points, n_loans=len(folds), n_threads=n_threads)
-        search = PathSearch(series, len(kernels), machines, rule, fold_scorer, n_threads=n_threads)
+        series = GramSeries(
+            kernels, points, n_loans=len(folds), n_threads=n_threads, holds_all=drops
+        )
+        search = PathSearch(
+            series, len(kernels), machines, rule, fold_scorer,
+            n_threads=n_threads, next_legs=next_legs,
+        )  # fmt: skip
         drive(search, estimator, verbose=int(estimator.verbose))
     return Cells.of_paths(Cs, gammas, search.paths, fold_scorer), search
 
@@ -193,8 +210,8 @@ def _follow_paths(shared: _Shared, kernel: int, folds: tuple[int, ...]) -> list[
         shared.fold_scorer.without_scores()
     )  # tasks that run in one process share `shared`
 
-    def score_fold(_: int, place: int, K: np.ndarray, paths: FoldPaths) -> None:
-        fold_scorer(kernel, folds[place], K, paths)
+    def score_fold(_: int, place: int, K: np.ndarray, paths: FoldPaths, part: slice) -> None:
+        fold_scorer(kernel, folds[place], K, paths, part)
 
     machines = [shared.folds[fold] for fold in folds]
     with single_threaded_blas():
