@@ -7,7 +7,7 @@ medians. Settings are those of `bench_gradient_boosting`; the loss is that of ro
 
     python benchmarks/compare.py dask
     python benchmarks/bench_dask.py large [FOLDER]    20 million rows of Parquet, 1.5 GB a worker
-    python benchmarks/bench_dask.py workers           seconds and bytes with 1, 2 and 4 workers
+    python benchmarks/bench_dask.py workers           rounds and exchanges of 1, 2 and 4 workers
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import distributed
 import numpy as np
 from sklearn.metrics import log_loss
 
+import dask_programs
 import margrove
 import margrove.dask
 from compare import write_section
@@ -37,8 +38,8 @@ from data import HAS_REAL, ORIGIN, covtype
 
 N_PARTITIONS = 8
 LOCAL, REMOTE = "local, 2 threads", "two workers"
-REPEATS = 3  # of the smaller table; of the larger one there is one run
-LARGE_ROWS, LARGE_COLUMNS, LARGE_FILES = 20_000_000, 32, 40
+REPEATS = 3  # of boosting; of forests of the larger table there is one run
+LARGE_ROWS, LARGE_COLUMNS, LARGE_FILES = 20_000_000, 20, 40
 
 
 @contextmanager
@@ -226,7 +227,7 @@ def report():
     sections = ["A ratio above 1: two workers are faster.", ORIGIN if not HAS_REAL else ""]
     for name, table, made, size, settings, has_peers in TABLES:
         print(name, flush=True)
-        repeats = REPEATS if "5 million" not in name else 1
+        repeats = REPEATS if has_peers or "5 million" not in name else 1
         found = compared(table, made, size, settings, has_peers, repeats)
         print(found, flush=True)
         sections.append(f"### {name}\n\n{found}")
@@ -279,7 +280,7 @@ class MemoryWatch:
 
 
 def large(folder):
-    """A table of 5 GB in workers of 1.5 GB each; each model in a cluster of its own."""
+    """A table of 3.2 GB in workers of 1.5 GB each; each model in a cluster of its own."""
     import dask.dataframe as dd
 
     write_large(folder)
@@ -301,73 +302,119 @@ def large(folder):
             what += f" ({model.n_iter_} rounds, early stopping)"
         rows.append(f"| {what} | {seconds:.0f} | {peak:.2f} | {lost} |")
         print(rows[-1], flush=True)
+        if isinstance(model, margrove.HistGradientBoostingClassifier):
+            boosting = model.to_local()
     head = "| | seconds | largest worker, GB | workers lost |\n|---|---|---|---|\n"
-    return head + "\n".join(rows)
+    return head + "\n".join(rows) + f"\n\n{compared_with_local(boosting, folder)}"
+
+
+def compared_with_local(model, folder):
+    """Whether a fit of the same file on this machine gives the same bytes."""
+    import pandas as pd
+
+    frame = pd.concat([pd.read_parquet(path) for path in sorted(glob.glob(f"{folder}/*.parquet"))])
+    X, y = frame.drop(columns=["y", "t"]), frame["y"]
+    del frame
+    start = time.perf_counter()
+    local = margrove.HistGradientBoostingClassifier(random_state=0, n_jobs=2).fit(X, y)
+    seconds = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as files:
+        is_same = file_of(model, files) == file_of(local, files)
+    same = "the same bytes" if is_same else "DIFFERENT FILES"
+    return (
+        f"The boosting model of a local fit with all memory and two threads ({seconds:.0f} s of "
+        f"fit): {same}."
+    )
 
 
 # -- the cost model --
 
 
 # Constants of docs/scale.md, which this machine is held against.
-COUNT, SPLIT, REST = 0.6e-9, 2e-9, 20e-9  # seconds a row: and column and pass; and level; and tree
+COUNT, SPLIT, REST = 0.5e-9, 1.5e-9, 20e-9  # seconds a row: and column and pass; level; and tree
 PASSES, LEVELS, IN_VAIN = 1.7, 4.6, 1.4
-EXCHANGE, BANDWIDTH = 1e-3, 1e9  # what the client does for one, and bytes a second through it
+SEARCH = 6e-9  # seconds a cell of a histogram, for the splits of both children
+MESSAGE, BANDWIDTH = 0.3e-3, 0.7e9  # of one exchange between two workers, with what surrounds it
 CORES = 2
 
 
-def expected(n_rows, table, n_workers, n_trees=7, leaves=31, exchanges=41):
-    """Seconds and bytes of a round by the formulas of docs/scale.md."""
+def expected(n_rows, table, n_workers, *, by_messages, n_trees=7, leaves=31, exchanges=28):
+    """Seconds of a round, and bytes of its sums, by the formulas of docs/scale.md."""
     row = COUNT * len(table.cells_at) * PASSES + SPLIT * LEVELS + REST
-    n_bytes = n_workers * n_trees * table.n_cells * (24 + 8 * IN_VAIN * leaves)
-    client = exchanges * EXCHANGE + n_bytes / BANDWIDTH
-    work = n_rows * n_trees * row
-    alone = work / n_workers + client if n_workers < CORES else (work + client) / CORES
-    return alone, n_bytes
+    n_bytes = n_trees * table.n_cells * (24 + 8 * IN_VAIN * leaves)
+    n_messages = np.ceil(np.log2(n_workers)) if by_messages else 0
+    sending = n_messages * (exchanges * MESSAGE + n_bytes / BANDWIDTH)
+    searching = n_trees * leaves * table.n_cells * SEARCH
+    crowd = max(n_workers / CORES, 1.0)  # workers on each core
+    return crowd * (n_rows / n_workers * n_trees * row + searching + sending), n_bytes
 
 
 def scaling():
-    """Seconds of a round, and bytes to the client, with 1, 2 and 4 workers."""
-    from margrove.dask.collective.channels import Channel
-    from margrove.ensemble.gradient.hist.tables import bins_and_table
+    """Seconds of a round, and the bytes of its sums, with 1, 2 and 4 workers."""
+    from margrove.dask.boosting import rounds
+    from margrove.ensemble.gradient.hist.binning.tables import bins_and_table
 
     X, y, *_ = covtype_split()
     table = bins_and_table(X, np.zeros(X.shape[1], np.int64), n_threads=2)[1]
-    rows = []
-    for n_workers in (1, 2, 4):
-        with cluster(n_workers):
-            partitions = on_cluster(X, y)
-            boosted(margrove.dask, 1)().fit(*partitions)
-            n_bytes, usual = [0], Channel._take
-
-            def take(self, size, usual=usual, n_bytes=n_bytes):
-                n_bytes[0] += size
-                return usual(self, size)
-
-            Channel._take = take
-            try:
-                times = []
-                for rounds in (10, 40):
-                    n_bytes[0], start = 0, time.perf_counter()
-                    boosted(margrove.dask, rounds)().fit(*partitions)
-                    times.append((time.perf_counter() - start, n_bytes[0]))
-            finally:
-                Channel._take = usual
-            (short, few), (long, many) = times
-            seconds, told = expected(len(X), table, n_workers)
+    rows, usual = [], rounds.boost
+    rounds.boost = dask_programs.measured_boost
+    try:
+        for n_workers, by_messages in ((1, False), (2, False), (4, False), (2, True), (4, True)):
+            with cluster(n_workers) as client:
+                if by_messages:
+                    client.run(dask_programs.only_messages)
+                partitions = on_cluster(X, y)
+                boosted(margrove.dask, 1)().fit(*partitions)
+                boosted(margrove.dask, 40)().fit(*partitions)
+                first, *_, last = next(
+                    found for found in client.run(dask_programs.rounds).values() if found
+                )
+                seconds, waiting, calls, n_bytes = (np.array(last) - np.array(first)) / 40
+            wanted, told = expected(len(X), table, n_workers, by_messages=by_messages)
             rows.append(
-                f"| {n_workers} | {short - (long - short) / 3:.2f} | {(long - short) / 30:.3f} | "
-                f"{seconds:.3f} | {(many - few) / 30 / 1e6:.1f} | {told / 1e6:.1f} |"
+                f"| {n_workers} | {'messages' if by_messages else 'memory'} | {first[0]:.2f} | "
+                f"{seconds:.3f} | {wanted:.3f} | {waiting:.3f} | {calls:.0f} | "
+                f"{n_bytes / 1e6:.1f} | {told / 1e6:.1f} |"
             )
             print(rows[-1], flush=True)
+    finally:
+        rounds.boost = usual
     head = (
-        "| workers | seconds before the first round | seconds a round | expected | MB a round | "
-        "expected |\n"
+        "| workers | sums by | seconds before the first round | seconds a round | expected | "
+        "in sums | sums | MB a round | expected |\n"
     )
-    return head + "|---|---|---|---|---|---|\n" + "\n".join(rows)
+    return head + "|---|---|---|---|---|---|---|---|---|\n" + "\n".join(rows)
+
+
+def exchanges():
+    """Milliseconds of a sum between workers."""
+    from margrove.dask.members import Members
+    from margrove.dask.partitions import partitions_of
+
+    rows = []
+    for n_workers in (2, 4):
+        for by_messages in (False, True):
+            with cluster(n_workers) as client:
+                if by_messages:
+                    client.run(dask_programs.only_messages)
+                table = partitions_of(da.ones((800, 2), chunks=(100, 2)), client=client)
+                workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+                with Members(table, workers, dask_programs.exchange) as members:
+                    found, *_ = members.results()
+            for size, (clock, processor) in zip(dask_programs.SIZES, found, strict=True):
+                rows.append(
+                    f"| {n_workers} | {'messages' if by_messages else 'memory'} | {size / 1e3:g} | "
+                    f"{clock:.2f} | {processor:.2f} |"
+                )
+                print(rows[-1], flush=True)
+    head = (
+        "| workers | sums by | kB | ms | ms of the processor of a worker |\n|---|---|---|---|---|\n"
+    )
+    return head + "\n".join(rows)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "large":
         write_section("dask_large", large(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp()))
     else:
-        write_section("dask_workers", scaling())
+        write_section("dask_workers", f"{scaling()}\n\nSums between workers:\n\n{exchanges()}")
