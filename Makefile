@@ -8,7 +8,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 PREVIOUS := .venv-previous
 SUITE := python -m pytest -c tests/sklearn_suite/pytest.ini -n 2 -q
 
-.PHONY: demo studio test test-jit test-nojit test-sklearn test-sklearn-previous coverage lint format bench nightly docs page page-check clean
+.PHONY: demo studio test test-jit test-nojit test-sklearn test-sklearn-previous coverage lint format bench nightly docs page page-check wheel clean
 
 demo: $(VENV)/.workbench
 	$(BIN)/python examples/demo.py
@@ -52,6 +52,14 @@ bench: $(VENV)/.bench
 nightly: $(VENV)/.dev coverage test-sklearn test-sklearn-previous
 	$(BIN)/pytest -n 2 -m nightly
 	NUMBA_BOUNDSCHECK=1 MARGROVE_CACHE_DIR= $(BIN)/pytest -n 2 -m "not nightly and not packaging" tests/data tests/margin
+
+# A wheel with machine code, for this version of Python and this kind of machine.
+LEVELS ?= $(if $(filter x86_64 AMD64,$(shell uname -m)),x86-64-v3,arm64)
+
+wheel: $(VENV)/.workbench
+	$(PIP) -e '.[kernels]'
+	$(BIN)/python scripts/build_kernels.py build/kernels $(LEVELS)
+	MARGROVE_WHEEL_KERNELS=build/kernels $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

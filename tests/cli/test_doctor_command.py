@@ -162,3 +162,17 @@ def test_escape_sequences_in_files_are_shown_not_obeyed(folder, capsys) -> None:
     code, out, _ = run(str(path), "--no-estimate", capsys=capsys)
     assert code == 0
     assert "\x1b" not in out
+
+
+def test_the_system(capsys) -> None:
+    from margrove._runtime import kernel_source
+
+    status, out, _ = run("--system", capsys=capsys)
+    assert status == 0
+    assert f"numpy {np.__version__}" in out
+    assert kernel_source().reason in out
+    status, out, _ = run("--system", "--json", capsys=capsys)
+    found = json.loads(out)
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["kernels"] == kernel_source().level
+    assert found["cores"] >= 1

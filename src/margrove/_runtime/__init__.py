@@ -1,6 +1,7 @@
 """How compiled code runs, and how fits are watched, stopped and resumed.
 
 jit             the decorator of compiled loops, and the cache of their machine code
+shipped_kernels machine code that is part of the installed package
 source_stamps   which source files the machine code of a kernel depends on
 instructions    processor instructions that Numba does not offer: atomics, prefetching
 threads         how many threads to use, and single-threaded BLAS

@@ -57,6 +57,7 @@ from .record_arrays import words_of as words_of
 from .regions import copy_at as copy_at
 from .regions import region as region
 from .regions import share_tiles as share_tiles
+from .shipped_kernels import kernel_source as kernel_source
 from .slices import SLICE_SECONDS as SLICE_SECONDS
 from .slices import Ending as Ending
 from .slices import Process as Process

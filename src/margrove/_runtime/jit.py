@@ -28,6 +28,7 @@ from numba.core import caching, config
 from numba.extending import overload
 
 import margrove
+from margrove._runtime.shipped_kernels import entry_name, kernel_source
 from margrove._runtime.source_stamps import SourceStamps
 from margrove._version import __version__
 
@@ -100,7 +101,7 @@ def kernel(
     compiled = numba.njit(function, **options)
     is_compiled = hasattr(compiled, "_cache")  # under NUMBA_DISABLE_JIT it is a plain function
     is_ours = function.__module__.startswith("margrove.")
-    if is_compiled and is_ours and cache_directory() is not None:
+    if is_compiled and is_ours:
         compiled._cache = _LibraryCache(function)
     return compiled
 
@@ -255,13 +256,29 @@ class _LibraryCache(caching.FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         self._started = time.perf_counter()
+        shipped = self._load_shipped(sig, target_context)
+        if shipped is not None or cache_directory() is None:
+            return shipped
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a truncated or foreign entry: remove it and compile
             self._discard()
             return None
 
+    def _load_shipped(self, sig: Any, target_context: Any) -> Any:
+        kernels = kernel_source().kernels
+        if kernels is None:
+            return None
+        bytecode = hashlib.sha256(self._py_func.__code__.co_code).hexdigest()
+        found = kernels.load(entry_name(self._impl.filename_base, sig, bytecode))
+        if found is None:
+            return None
+        target_context.refresh()
+        return self._impl.rebuild(target_context, found)
+
     def save_overload(self, sig: Any, data: Any) -> None:
+        if cache_directory() is None:
+            return
         seconds = time.perf_counter() - self._started
         if seconds > _SLOW_COMPILE_SECONDS and not _LibraryCache._announced:
             _LibraryCache._announced = True

@@ -35,9 +35,19 @@ _COLOURS = {"critical": "red", "warning": "yellow", "notice": "cyan"}
     show_default=True,
     help="Approximate time limit of the estimates.",
 )
+@click.option(
+    "--system",
+    is_flag=True,
+    help="Show versions, the processor, and where compiled kernels come from; no table is checked.",
+)
 @shows_results
 def command(
-    request: TableRequest, screen: Screen, folds: int, estimate: bool, probe_seconds: float
+    request: TableRequest,
+    screen: Screen,
+    folds: int,
+    estimate: bool,
+    probe_seconds: float,
+    system: bool,
 ) -> None:
     """Check a table before learning from it: what is wrong, and what a fit will cost.
 
@@ -45,8 +55,14 @@ def command(
     The exit code is 0 whatever is found.
     """
     from margrove.exceptions import InvalidDataError
-    from margrove.workbench.doctor import doctor
+    from margrove.workbench.doctor import doctor, system_facts
 
+    if system:
+        facts = system_facts()
+        screen.json(facts.as_dict())
+        if not screen.as_json:
+            click.echo(str(facts))
+        return
     raw = request.raw(screen)
     frame = raw.frame
     if frame.width == 0:

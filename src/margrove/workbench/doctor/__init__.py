@@ -6,6 +6,7 @@ checks/           checks of columns, labels, rows and targets
 costs/            estimates of the time and memory of a fit, from a few small fits
 examined_data     ExaminedData: what the checks get; the needs of an estimator
 examined_target   ExaminedTarget: classes or numbers, and which rows have a target
+system            system_facts: versions, processor, where machine code comes from
 column_figures    missing values, distinct values, means and spreads of all columns
 """
 
