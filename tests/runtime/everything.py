@@ -1,16 +1,13 @@
 """Fits of every estimator to every kind of input, and a count of what they compile.
 
-    python -m tests.runtime.everything [part of a name ...]
-
-prints the kernels that are compiled although all should have been before, by `margrove warmup` or
-in the wheel. What a user writes (kernels, criteria, losses) is not in the list.
+All kernels should have been compiled before, by `margrove warmup` or in the wheel. What a user
+writes (kernels, criteria, losses) is not in the list. `scripts/count_compilations.py` prints what
+is compiled all the same.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,17 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 
 FEW, MORE = 200, 5_000
-RNG = np.random.default_rng(0)
-
-FORMS: dict[str, Callable[[np.ndarray], Any]] = {
-    "float64": np.ascontiguousarray,
-    "float32": lambda X: X.astype(np.float32),
-    "Fortran": np.asfortranarray,
-    "read-only": lambda X: _read_only(X),
-    "CSR": lambda X: sp.csr_matrix(X * (X > 0.5)),
-    "CSR int64": lambda X: _with_wide_indices(sp.csr_matrix(X * (X > 0.5))),
-    "CSR float32": lambda X: sp.csr_matrix((X * (X > 0.5)).astype(np.float32)),
-}
 
 
 def _read_only(X: np.ndarray) -> np.ndarray:
@@ -44,6 +30,17 @@ def _read_only(X: np.ndarray) -> np.ndarray:
 def _with_wide_indices(X: Any) -> Any:
     X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     return X
+
+
+FORMS: dict[str, Callable[[np.ndarray], Any]] = {
+    "float64": np.ascontiguousarray,
+    "float32": lambda X: X.astype(np.float32),
+    "Fortran": np.asfortranarray,
+    "read-only": _read_only,
+    "CSR": lambda X: sp.csr_matrix(X * (X > 0.5)),
+    "CSR int64": lambda X: _with_wide_indices(sp.csr_matrix(X * (X > 0.5))),
+    "CSR float32": lambda X: sp.csr_matrix((X * (X > 0.5)).astype(np.float32)),
+}
 
 
 def numbers(n: int, d: int = 5) -> np.ndarray:
@@ -112,7 +109,8 @@ TREES: list[tuple[str, dict[str, Any], str]] = [
     ("ExtraTreesClassifier", {"n_estimators": 5}, "3"),
     ("ExtraTreesRegressor", {"n_estimators": 5}, "y"),
     ("BaggingClassifier", {"n_estimators": 3}, "3"), ("BaggingRegressor", {"n_estimators": 3}, "y"),
-    ("AdaBoostClassifier", {"n_estimators": 5}, "2"), ("AdaBoostClassifier", {"n_estimators": 5}, "3"),
+    ("AdaBoostClassifier", {"n_estimators": 5}, "2"),
+    ("AdaBoostClassifier", {"n_estimators": 5}, "3"),
     ("AdaBoostRegressor", {"n_estimators": 5}, "y"),
     ("GradientBoostingClassifier", {"n_estimators": 3}, "2"),
     ("GradientBoostingClassifier", {"n_estimators": 3}, "3"),
@@ -248,23 +246,3 @@ def compiled_by(run: Callable[[], None]) -> list[str]:
     finally:
         event.unregister("numba:compile", listener)
     return found
-
-
-def main(parts: list[str]) -> None:
-    total = 0
-    for title, run in cases():
-        if parts and not any(part in title for part in parts):
-            continue
-        try:
-            found = compiled_by(run)
-        except Exception as error:
-            print(f"ERROR {title}: {type(error).__name__}: {error}", flush=True)
-            continue
-        total += len(found)
-        if found:
-            print(json.dumps({"case": title, "compiled": found}), flush=True)
-    print(f"{total} kernels compiled")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
