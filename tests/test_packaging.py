@@ -149,3 +149,23 @@ def test_an_upgrade_never_runs_the_old_machine_code(installed, tmp_path) -> None
     assert after["coef"] != before["coef"]
     uncached = settings | {"MARGROVE_CACHE_DIR": ""}
     assert json.loads(run(python, "-c", USE, env=uncached, cwd=tmp_path))["coef"] == after["coef"]
+
+
+@pytest.mark.nightly
+def test_nothing_is_compiled_where_the_wheel_has_machine_code(tmp_path) -> None:
+    """Every estimator on every kind of input, in an empty environment, without a home."""
+    hidden = ("PYTHON", "NUMBA", "COV", "MARGROVE")
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
+    builder = settings | {"MARGROVE_WHEEL_KERNELS": str(tmp_path / "kernels")}
+    run(sys.executable, ROOT / "scripts" / "build_kernels.py", tmp_path / "kernels", "x86-64-v3")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path, ROOT,
+        env=builder)  # fmt: skip
+    wheel = next(tmp_path.glob("*.whl"))
+    assert "linux_x86_64" in wheel.name or sys.platform != "linux"
+    assert wheel.stat().st_size < 60e6
+    venv.create(tmp_path / "environment", with_pip=True)
+    python = tmp_path / "environment" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[data,kernels]")
+    homeless = settings | {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}
+    out = run(python, ROOT / "scripts" / "count_compilations.py", env=homeless, cwd=tmp_path)
+    assert out.splitlines()[-1] == "0 kernels were compiled.", out
