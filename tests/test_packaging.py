@@ -161,7 +161,7 @@ def test_nothing_is_compiled_where_the_wheel_has_machine_code(tmp_path) -> None:
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path, ROOT,
         env=builder)  # fmt: skip
     wheel = next(tmp_path.glob("*.whl"))
-    assert "linux_x86_64" in wheel.name or sys.platform != "linux"
+    assert "x86_64" in wheel.name
     assert wheel.stat().st_size < 60e6
     venv.create(tmp_path / "environment", with_pip=True)
     python = tmp_path / "environment" / "bin" / "python"
