@@ -62,8 +62,7 @@ def _add_tile(tile, first, X, n_features, a2, formula, V, b2, pieces, weights, o
     for number in range(len(pieces)):
         group, low, high = pieces[number]
         block = memory[: (high - low) * (end - start)].reshape(high - low, end - start)
-        for j in range(low, high):
-            _fill_products(V, j, edges, rows, values, block[j - low])
+        _fill_products(V, low, high, edges, rows, values, block)
         _fill_values(formula, b2[low:high], a2[start:end], block)
         own = weights[k * low : k * high].reshape(k, high - low)
         add_products(own, block, out[group, start:end])
@@ -89,13 +88,16 @@ def _by_column(X, start, end, n_features):
 
 
 @kernel(inner=True)
-def _fill_products(V, j, edges, rows, values, out):
-    """out <- inner products of v_j and the rows whose nonzeros are given by column."""
-    out[:] = 0.0
-    for p in range(V.indptr[j], V.indptr[j + 1]):
-        column, value = np.uint32(V.indices[p]), V.data[p]
-        for q in range(edges[column], edges[column + 1]):
-            out[rows[q]] += value * values[q]
+def _fill_products(V, low, high, edges, rows, values, block):
+    """block[j - low] <- inner products of v_j and the rows whose nonzeros are given by column."""
+    data, indices, indptr = V.data, V.indices, V.indptr
+    for j in range(low, high):
+        out = block[j - low]
+        out[:] = 0.0
+        for p in range(indptr[j], indptr[j + 1]):
+            column, value = np.uint32(indices[p]), data[p]
+            for q in range(edges[column], edges[column + np.uint32(1)]):
+                out[rows[q]] += value * values[q]
 
 
 @kernel(hidden=True)
