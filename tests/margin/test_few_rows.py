@@ -237,6 +237,7 @@ def test_other_kernels_and_arrays_are_left_to_tiles() -> None:
         assert bounded_sums(RBF(1.0), *other, edges) is None
     assert bounded_sums(Laplacian(1.0), X, vectors, coef, edges) is None
     assert bounded_sums(RBF(1.0), np.tile(X, (4, 1)), vectors, coef, edges) is None
+    assert bounded_sums(RBF(1.0), X, vectors, np.tile(coef, (100, 1)), edges) is None
 
 
 def test_altered_state_is_noticed_by_one_row() -> None:

@@ -39,7 +39,7 @@ from margrove.margin.kernels.kernel import LINEAR, POLYNOMIAL, RBF, SIGMOID, Ker
 
 __all__ = ["bounded_sums"]
 
-_MOST_ROWS = 32  # from about here on tiles are faster
+_MOST_ROWS, _MOST_SUMS = 32, 800  # from about here on tiles are faster
 _KNOWN = (LINEAR, POLYNOMIAL, RBF, SIGMOID)
 _AT_ONCE = 512  # support vectors
 _ROUNDOFF = 2.0**-53
@@ -57,9 +57,11 @@ def bounded_sums(
     vectors. Both results have shape (g, n, k), as `kernel_sums` for coef.T and these edges.
     """
     formula = kernel.formula()
-    if formula is None or formula.code not in _KNOWN or X.shape[0] > _MOST_ROWS:
+    if formula is None or formula.code not in _KNOWN:
         return None
     if not (_is_plain(X) and _is_plain(vectors) and _is_plain(coef)):
+        return None
+    if len(X) > _MOST_ROWS or len(X) * len(coef) > _MOST_SUMS:
         return None
     shape = (len(edges) - 1, len(X), len(coef))
     sums, bounds = np.zeros(shape), np.zeros(shape)
