@@ -94,9 +94,10 @@ def like_fitted(
     if _needs_no_check(X, estimator, min_rows):
         array = X
     else:
-        X = collected(X)
-        feature_names(X)
-        _check_feature_names(estimator, X, reset=False)
+        if not sp.issparse(X) or hasattr(estimator, "feature_names_in_"):
+            X = collected(X)
+            feature_names(X)
+            _check_feature_names(estimator, X, reset=False)
         array = numeric_matrix(X, estimator, accept_sparse, min_rows)
         _check_n_features(estimator, array, reset=False)
     if not allow_nan:

@@ -114,7 +114,8 @@ def _run_perceptrons(X: Any, y: np.ndarray) -> None:
 
 
 def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
-    """Two and three classes, regression, one-class machines, and each solver."""
+    """Two and three classes, regression, one-class machines, each solver, signs of many rows."""
+    from margrove.margin.kernels import signed_sums
     from margrove.margin.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
     for machine in (SVC(), NuSVC(nu=0.2), SVC(solver="hull"), SVC(C=np.inf, kernel="linear")):
@@ -130,6 +131,8 @@ def _run_support_vector_machines(X: Any, y: np.ndarray) -> None:
         OneClassSVM(),
     ):
         machine.fit(X, y).predict(X)
+    kernel, coef = machine.kernel_, np.ones((len(machine.support_), 1))
+    signed_sums(kernel, X, 1.0, None, kernel.points(machine.support_vectors_), coef, 0.0)
 
 
 def _run_linear_machines(X: Any, y: np.ndarray) -> None:

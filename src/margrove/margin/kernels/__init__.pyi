@@ -7,6 +7,7 @@ from .expansions import kernel_sums_at as kernel_sums_at
 from .expansions import like_table as like_table
 from .feature_maps import PolynomialMap as PolynomialMap
 from .feature_maps import RBFTaylorMap as RBFTaylorMap
+from .few_rows import bounded_sums as bounded_sums
 from .functions import RBF as RBF
 from .functions import ChiSquare as ChiSquare
 from .functions import Laplacian as Laplacian

@@ -12,6 +12,7 @@ from margrove._runtime import TILE_ROWS, kernel, padded_tile
 
 __all__ = [
     "TILE_COLUMNS",
+    "add_products",
     "chi_square",
     "city_block",
     "densified",
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 TILE_COLUMNS = 512
+_ADDED_FIRST = 32
 _LANES = 8  # float64 in a line of the cache
 _ROW_STEP = 64  # a multiple of what any BLAS holds in registers
 
@@ -34,7 +36,9 @@ def row_norms(X: Any) -> np.ndarray:
     """The squared norms of the rows of a dense or CSR X, float64 (n,)."""
     with np.errstate(over="ignore"):
         if sp.issparse(X):
-            return np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+            norms = np.empty(X.shape[0])
+            _add_squares(kernel_rows(X), norms)
+            return norms
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
@@ -61,6 +65,16 @@ def inner_products(X: Any, Z: Any, out: np.ndarray) -> None:
     left = padded_tile(X, 0, n_rows).astype(out.dtype, copy=False)
     right = padded_tile(Z, 0, TILE_COLUMNS).astype(out.dtype, copy=False)
     out[:] = (left @ right.T)[: out.shape[0], : out.shape[1]]
+
+
+@kernel(bare=True)
+def _add_squares(X, norms):
+    """norms <- squared lengths of the rows of a CSR X."""
+    for i in range(len(norms)):
+        norm = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            norm += np.float64(X.data[p]) * np.float64(X.data[p])
+        norms[i] = norm
 
 
 @kernel
@@ -261,3 +275,25 @@ def power_block(values, n_rows, n_columns, gamma, coef0, degree):
             if left > 0:
                 for j in range(n_columns):
                     base[j] *= base[j]
+
+
+@kernel
+def add_products(weights, block, out):
+    """out += (weights @ block).T, in float64, for the first columns of the block.
+
+    A few rows of the block are added up first, because sums of coefficients of one class are large
+    compared with the result.
+    """
+    sums, total = np.empty(len(out)), np.empty(len(out))
+    for c in range(len(weights)):
+        total[:] = 0.0
+        for start in range(0, len(block), _ADDED_FIRST):
+            sums[:] = 0.0
+            for j in range(start, min(start + _ADDED_FIRST, len(block))):
+                weight, row = np.float64(weights[c, j]), block[j]
+                for i in range(len(sums)):
+                    sums[i] += weight * np.float64(row[i])
+            for i in range(len(sums)):
+                total[i] += sums[i]
+        for i in range(len(total)):
+            out[i, c] += total[i]

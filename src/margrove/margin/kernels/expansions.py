@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from margrove._data import read_only, sound_structure
 from margrove._runtime import TILE_ROWS, Scratch, region, run_tiles, single_threaded_blas
 from margrove._runtime import kernel as compiled
+from margrove.margin.kernels.blocks import add_products
 from margrove.margin.kernels.kernel import Kernel, Points
+from margrove.margin.kernels.sparse_sums import add_sparse_sums, is_sparse_sum
 from margrove.margin.kernels.tiles import (
     COLUMNS,
     ROWS,
@@ -24,7 +26,6 @@ from margrove.margin.kernels.tiles import (
 __all__ = ["dual_coefficients", "kernel_sums", "kernel_sums_at", "like_table", "points_of_tile"]
 
 _FEW_COLUMNS = 4  # of coefficients, up to which a loop is faster than a matrix product
-_ADDED_FIRST = 32
 
 
 class _RawPoints(NamedTuple):
@@ -74,6 +75,9 @@ def kernel_sums(
         for group, (begin, end) in enumerate(pairwise(bounds.tolist()))
         for tile in _tiles(begin, end)
     ]
+    if pieces and is_sparse_sum(kernel, points, support):
+        add_sparse_sums(kernel, points, support, *_flat(pieces, coef, np.float64), out, n_threads)
+        return out if edges is not None else out[0]
     sources = tile_points(kernel, support if support.X.dtype == kind else support.as_float64())
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         if sources is None or not isinstance(points.X, np.ndarray):
@@ -112,14 +116,22 @@ def _add(
 ) -> None:
     """The sums in compiled tiles of points."""
     X, kind, d = np.ascontiguousarray(points.X), sources.X.dtype, sources.X.shape[1]
-    weights = np.concatenate([coef[tile].T.ravel() for _, tile in pieces]).astype(kind, copy=False)
-    ranges = np.array([(group, tile.start, tile.stop) for group, tile in pieces], dtype=np.int64)
+    ranges, weights = _flat(pieces, coef, kind)
     scale, shift = getattr(points, "scale", 1.0), getattr(points, "shift", None)
     shift = np.zeros(d, dtype=kind) if shift is None else shift.astype(kind)
     in_slices(
         _add_tile, -(-len(X) // ROWS), n_threads, ROWS * len(sources.X), d,
         read_only(X), scale, shift, sources, ranges, weights, out,
     )  # fmt: skip
+
+
+def _flat(
+    pieces: list[tuple[int, slice]], coef: np.ndarray, kind: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces (m, 3) and their coefficients as compiled tiles read them."""
+    weights = np.concatenate([coef[tile].T.ravel() for _, tile in pieces]).astype(kind, copy=False)
+    ranges = np.array([(group, tile.start, tile.stop) for group, tile in pieces], dtype=np.int64)
+    return ranges, weights
 
 
 @region
@@ -151,7 +163,7 @@ def _add_tile(tile, first, X, scale, shift, sources, pieces, weights, out):
                 np.dot(own, block[low - start : high - start], sums)
                 _add_transposed(sums, rows)
             else:
-                _add_products(own, block[low - start : high - start], rows)
+                add_products(own, block[low - start : high - start], rows)
         piece = last
 
 
@@ -160,28 +172,6 @@ def _add_transposed(sums, out):
     for i in range(len(out)):
         for c in range(len(sums)):
             out[i, c] += sums[c, i]
-
-
-@compiled
-def _add_products(weights, block, out):
-    """out += (weights @ block).T, in float64, for the first columns of the block.
-
-    A few rows of the block are added up first, because sums of coefficients of one class are large
-    compared with the result.
-    """
-    sums, total = np.empty(len(out)), np.empty(len(out))
-    for c in range(len(weights)):
-        total[:] = 0.0
-        for start in range(0, len(block), _ADDED_FIRST):
-            sums[:] = 0.0
-            for j in range(start, min(start + _ADDED_FIRST, len(block))):
-                weight, row = np.float64(weights[c, j]), block[j]
-                for i in range(len(sums)):
-                    sums[i] += weight * np.float64(row[i])
-            for i in range(len(sums)):
-                total[i] += sums[i]
-        for i in range(len(total)):
-            out[i, c] += total[i]
 
 
 @compiled(hidden=True)
@@ -239,7 +229,7 @@ def _add_in_python(
                 if len(weights) > _FEW_COLUMNS:
                     target += (block @ weights.T)[: len(target)]
                 else:
-                    _add_products(weights, np.ascontiguousarray(block[: len(target)].T), target)
+                    add_products(weights, np.ascontiguousarray(block[: len(target)].T), target)
 
     run_tiles(add, -(-len(points) // TILE_ROWS), n_threads)
 

@@ -284,7 +284,9 @@ class KernelPerceptron(MistakeDriven, KernelMachine):
         require_shape(self, "intercept_", (n_problems,))
         require_shape(self, "dual_coef_", (n_problems, len(self.support_)))
         require_shape(self, "support_vectors_", (len(self.support_), self.n_features_in_))
-        return finite_decisions(self._expansion(X, self.dual_coef_.T) + self.intercept_)
+        return finite_decisions(
+            self._expansion(self._checked_rows(X), self.dual_coef_.T) + self.intercept_
+        )
 
     # -- the steps of fit --
 

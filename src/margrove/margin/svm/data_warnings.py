@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _UNEQUAL = 1e7
+_NARROW = 32
 _SAMPLE = 8
 _EIGEN_SAMPLE = 200
 _ROWS_CHECKED = 1000
@@ -38,7 +39,9 @@ def warn_of_unequal_features(X: Any, kernel: Kernel) -> None:
     """Warn if the range of one feature is many orders of magnitude larger than that of another."""
     if sp.issparse(X) or isinstance(kernel, Precomputed | CallableKernel):
         return
-    spread = X.max(axis=0) - X.min(axis=0)
+    # NumPy takes ten times as long for columns of narrow rows.
+    columns = np.ascontiguousarray(X.T) if X.shape[1] <= _NARROW else X.T
+    spread = columns.max(axis=1) - columns.min(axis=1)
     widest, narrowest = float(spread.max()), float(spread.min())
     if widest == 0.0:
         _warn("All features are constant, so that all rows are equal.")

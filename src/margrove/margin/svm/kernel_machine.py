@@ -20,6 +20,7 @@ from margrove.margin.kernels import (
     Points,
     Precomputed,
     TrainingObjects,
+    bounded_sums,
     kernel_class,
     kernel_sums_at,
     largest_value,
@@ -98,6 +99,7 @@ class KernelMachine(Estimator):
     kernel_: Kernel
     support_: np.ndarray
     support_vectors_: Any
+    dual_coef_: Any
     _objects: TrainingObjects  # if X is not a table of numbers
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -150,17 +152,21 @@ class KernelMachine(Estimator):
         return TrainingSet(X, form, rows, order, scale, kernel, points)
 
     def _expansion(self, X: Any, coef: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
-        """K(X, support vectors) @ coef for the X of `predict`; see `kernel_sums`."""
-        X = self._checked_rows(X)
+        """K(X, support vectors) @ coef for checked rows; see `kernel_sums`."""
         return kernel_sums_at(*self._prepared(X), coef, edges, n_threads=self._threads_for(X))
 
     def _signed_expansion(self, X: Any, coef: np.ndarray, offset: float) -> np.ndarray:
         """The expansion plus an offset, of which only the signs are exact for many rows."""
-        X = self._checked_rows(X)
         given, n_threads = (*self._prepared(X), coef), self._threads_for(X)
         if X.shape[0] * len(self.support_) < _FEW_PAIRS:
             return kernel_sums_at(*given, n_threads=n_threads) + offset
         return signed_sums(*given, offset, n_threads=n_threads)
+
+    def _bounded_expansion(self, X: Any, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The expansions of few checked rows up to a bound, or None; see `bounded_sums`."""
+        if self._scale() != 1.0:
+            return None
+        return bounded_sums(self.kernel_, X, self.support_vectors_, self.dual_coef_, edges)
 
     def _checked_rows(self, X: Any) -> Any:
         self._require_fitted()

@@ -16,12 +16,16 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from margrove._runtime import kernel
 
 __all__ = [
+    "has_ties",
     "machine_coefs",
     "pair_decisions",
     "pairs_of",
     "per_class_decisions",
+    "proved_largest",
     "votes_of",
 ]
+
+_ROUNDING = 1e-15  # relative, of adding an intercept in two ways
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
@@ -87,3 +91,18 @@ def _add_votes(decisions, votes):
 def per_class_decisions(decisions: np.ndarray, n_classes: int) -> np.ndarray:
     """One-vs-rest values (n, n_classes) from pairwise decision values, as in scikit-learn."""
     return np.asarray(_ovr_decision_function(decisions < 0, -decisions, n_classes))
+
+
+def has_ties(votes: np.ndarray) -> bool:
+    """Whether several classes have the most votes in a row."""
+    return bool(((votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1).any())
+
+
+def proved_largest(values: np.ndarray, bounds: np.ndarray) -> np.ndarray | None:
+    """The column of the largest value of each row (n, K); None if the bounds leave a doubt."""
+    bounds = bounds + _ROUNDING * np.abs(values)
+    columns, rows = np.asarray(values.argmax(axis=1)), np.arange(len(values))
+    others = values + bounds
+    others[rows, columns] = -np.inf
+    is_proved = (values - bounds)[rows, columns] > others.max(axis=1)
+    return columns if is_proved.all() else None

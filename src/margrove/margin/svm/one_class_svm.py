@@ -215,4 +215,15 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return np.where(self._values(X) >= 0, 1, -1)
+        X = self._sound_rows(X)
+        values = self._signed_values(X)
+        return np.where((self._values_of(X) if values is None else values) >= 0, 1, -1)
+
+    def _signed_values(self, X: Any) -> np.ndarray | None:
+        """Values of few rows with the right signs; None if the signs are not proved."""
+        found = self._bounded_expansion(X, np.array([0, len(self.support_)]))
+        if found is None:
+            return None
+        sums, bounds = found
+        values = sums[0, :, 0] + self.intercept_[0]
+        return values if (np.abs(values) > bounds[0, :, 0]).all() else None

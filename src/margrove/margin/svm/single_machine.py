@@ -107,7 +107,15 @@ class SingleMachine(SupportVectorMachine):
         }
 
     def _values(self, X: Any) -> np.ndarray:
+        return self._values_of(self._sound_rows(X))
+
+    def _sound_rows(self, X: Any) -> Any:
+        """The X of `predict`, after checks of the fitted state."""
         self._require_fitted()
         require_shape(self, "intercept_", (1,))
         require_shape(self, "dual_coef_", (1, len(self.support_)))
+        return self._checked_rows(X)
+
+    def _values_of(self, X: Any) -> np.ndarray:
+        """The values of checked rows."""
         return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)

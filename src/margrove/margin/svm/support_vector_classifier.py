@@ -22,10 +22,12 @@ from margrove.margin.kernels import dual_coefficients, like_table, takes_objects
 from margrove.margin.solvers.dual import SolverResult
 from margrove.margin.svm.kernel_machine import TrainingSet
 from margrove.margin.svm.multiclass import (
+    has_ties,
     machine_coefs,
     pair_decisions,
     pairs_of,
     per_class_decisions,
+    proved_largest,
     votes_of,
 )
 from margrove.margin.svm.probabilities import calibrate, probabilities_of
@@ -152,8 +154,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self._require_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        decisions = self._machine_decisions(X, only_signs=len(self.classes_) == 2)
-        return np.asarray(self.classes_[self._predicted_codes(decisions)])
+        X = self._sound_rows(X)
+        codes = self._proved_codes(X)
+        if codes is None:
+            decisions = self._decisions_of(X, only_signs=len(self.classes_) == 2)
+            codes = self._predicted_codes(decisions)
+        return np.asarray(self.classes_[codes])
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -384,16 +390,18 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             len(codes),
         )
 
-    def _machine_decisions(self, X: Any, *, only_signs: bool = False) -> np.ndarray:
-        """Decision values, a column for each machine; a vector for two classes.
+    def _machine_decisions(self, X: Any) -> np.ndarray:
+        """Decision values, a column for each machine; a vector for two classes."""
+        return self._decisions_of(self._sound_rows(X))
 
-        only_signs: there are two classes, and only the signs of the values are needed.
-        """
+    def _sound_rows(self, X: Any) -> Any:
+        """The X of `predict`, after checks of the fitted state."""
         self._require_fitted()
         n_classes, n_support = len(self.classes_), len(self.support_)
         by_pairs = self._uses_pairs()
-        n_machines = len(pairs_of(n_classes)) if n_classes == 2 or by_pairs else n_classes
-        require_shape(self, "intercept_", (n_machines,))
+        n_machines = 1 if n_classes == 2 else n_classes
+        n_pairs = n_classes * (n_classes - 1) // 2
+        require_shape(self, "intercept_", (n_pairs if by_pairs else n_machines,))
         require_shape(self, "n_support_", (n_classes,))
         if int(self.n_support_.sum()) != n_support or self.n_support_.min() < 0:
             raise ValueError(
@@ -401,14 +409,49 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 f"there are {n_support} support vectors. Fit the estimator again."
             )
         require_shape(self, "dual_coef_", (n_classes - 1 if by_pairs else n_machines, n_support))
+        return self._checked_rows(X)
+
+    def _decisions_of(self, X: Any, *, only_signs: bool = False) -> np.ndarray:
+        """`_machine_decisions` of checked rows.
+
+        only_signs: there are two classes, and only the signs of the values are needed.
+        """
         if only_signs:
             offset = float(self.intercept_[0])
             return finite_decisions(self._signed_expansion(X, dual_coefficients(self).T, offset))
-        if not by_pairs:
+        if not self._uses_pairs():
             return finite_decisions(self._expansion(X, dual_coefficients(self).T) + self.intercept_)
-        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
-        sums = self._expansion(X, dual_coefficients(self).T, edges)
+        sums = self._expansion(X, dual_coefficients(self).T, self._edges())
         return finite_decisions(pair_decisions(sums, self.intercept_))
+
+    def _edges(self) -> np.ndarray:
+        """The first support vector of each group whose sums are needed, and their number."""
+        if not self._uses_pairs():
+            return np.array([0, len(self.support_)])
+        edges = np.zeros(len(self.n_support_) + 1, np.int64)
+        self.n_support_.cumsum(out=edges[1:])
+        return edges
+
+    def _proved_codes(self, X: Any) -> np.ndarray | None:
+        """`_predicted_codes` of few rows; None if their bounds do not prove all of them."""
+        found = self._bounded_expansion(X, self._edges())
+        if found is None:
+            return None
+        sums, bounds = found
+        n_classes = len(self.classes_)
+        if self._uses_pairs():
+            values = pair_decisions(sums, self.intercept_)
+            bounds = pair_decisions(bounds, np.zeros(values.shape[1]))
+        else:
+            values, bounds = sums[0] + self.intercept_, bounds[0]
+            if n_classes > 2:
+                return proved_largest(values, bounds)
+        if not (np.abs(values) > bounds).all():
+            return None
+        if n_classes == 2:
+            return (values[:, 0] >= 0.0).astype(np.int64)
+        votes = votes_of(values, n_classes)
+        return None if self.break_ties and has_ties(votes) else np.asarray(votes.argmax(axis=1))
 
     def _machine_coefs(self) -> Iterator[np.ndarray]:
         codes = np.repeat(np.arange(len(self.classes_)), self.n_support_)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -124,8 +124,8 @@ def solve_with_matrices(
 def _ranges(matrices: Sequence[MatrixProblems]) -> np.recarray:
     ranges = records(len(matrices), _MATRIX)
     of = fields_of(ranges)
-    of["end_point"] = np.cumsum([len(each.diagonal) for each in matrices])
-    of["end_problem"] = np.cumsum([len(each.problems) for each in matrices])
+    of["end_point"] = list(accumulate(len(each.diagonal) for each in matrices))
+    of["end_problem"] = list(accumulate(len(each.problems) for each in matrices))
     of["first_point"][1:], of["first_problem"][1:] = of["end_point"][:-1], of["end_problem"][:-1]
     for k, name in enumerate(Formula._fields):
         of[name] = [each.points.formula[k] for each in matrices]

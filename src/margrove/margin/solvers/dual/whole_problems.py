@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -252,8 +253,8 @@ def _statements(
 ) -> np.recarray:
     statements = records(len(problems), _STATEMENT)
     of = fields_of(statements)
-    of["end_variable"] = np.cumsum([len(problem) for problem in problems])
-    of["end_point"] = np.cumsum(n_points)
+    of["end_variable"] = list(accumulate(map(len, problems)))
+    of["end_point"] = list(accumulate(n_points))
     of["first_variable"][1:], of["first_point"][1:] = of["end_variable"][:-1], of["end_point"][:-1]
     each = zip(problems, n_points, tiles, strict=True)
     of["places"] = [split_by_sign(*given)[1:] for given in each]
