@@ -27,7 +27,7 @@ class Visits(NamedTuple):
         return Visits(self.rows[order], self.codes[order], self.weight[order], self.norms[order])
 
 
-@kernel
+@kernel(bare=True)
 def shuffle(order, seed, epoch):
     """order <- a permutation that depends on (seed, epoch) only: Fisher-Yates with splitmix64."""
     state = (seed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + epoch * np.uint64(
