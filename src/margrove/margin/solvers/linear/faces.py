@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from margrove._data import Rows
-from margrove._runtime import kernel
+from margrove._runtime import dot, kernel
 from margrove.margin.linear import LinearProblem
 from margrove.margin.solvers.linear.dual_coordinate_loops import DescentState
-from margrove.margin.solvers.linear.row_sums import add_row, dot, row_value
+from margrove.margin.solvers.linear.row_sums import add_row, row_value
 
 __all__ = ["FaceSteps"]
 
@@ -105,13 +105,13 @@ def _cells_of(X: Rows, rows: np.ndarray) -> float:
 
 @kernel(bare=True)
 def _begin(given, step, active, descent):
-    """The point and its face: the free variables, on this side of a kink at zero."""
+    """The point and its face: the free variables, on this side of a kink at zero, or at it."""
     _, _, _, loss, _ = given
     beta, counts, numbers, n = descent.beta, step.counts, step.numbers, 0
     for i in range(len(beta)):
         value = step.beta[i] = beta[i, 0]
-        step.low[i] = 0.0 if loss.tube > 0.0 and value > 0.0 else loss.low[i]
-        step.high[i] = 0.0 if loss.tube > 0.0 and value < 0.0 else loss.high[i]
+        step.low[i] = 0.0 if loss.tube > 0.0 and value >= 0.0 else loss.low[i]
+        step.high[i] = 0.0 if loss.tube > 0.0 and value <= 0.0 else loss.high[i]
     for j in range(len(step.w)):
         step.w[j] = descent.W[j, 0]
     for t in range(len(active)):

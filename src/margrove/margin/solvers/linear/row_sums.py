@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import dot, kernel
 
-__all__ = ["add_row", "dot", "row_value"]
-
-
-@kernel(inner=True, fast_sums=True)
-def dot(x, z):
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * z[j]
-    return total
+__all__ = ["add_row", "row_value"]
 
 
 @kernel(inner=True, fast_sums=True)
