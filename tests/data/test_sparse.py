@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -166,9 +168,7 @@ def test_rows_whose_indices_do_not_ascend_are_found(kind: type) -> None:
             indices[rng.integers(len(indices))] = rng.integers(20)
         data = rng.random(len(indices))
         X = sp.csr_array((data, indices, indptr), shape=(len(lengths), 20))
-        expected = all(
-            (np.diff(indices[a:b]) > 0).all() for a, b in zip(indptr[:-1], indptr[1:], strict=True)
-        )
+        expected = all((np.diff(indices[a:b]) > 0).all() for a, b in pairwise(indptr))
         found = canonical_csr(X)
         assert np.allclose(found.toarray(), X.toarray())
         assert (found.data is X.data or np.shares_memory(found.data, data)) == (

@@ -543,11 +543,11 @@ def _multiply(given, chosen, has_bias, vector, product):
     for j in range(d):
         out[j] = w[j]
     for place in range(0, n - n % 4, 4):
-        i, j, k, l = chosen[place], chosen[place + 1], chosen[place + 2], chosen[place + 3]
-        first, second, third, fourth = X[rows[i]], X[rows[j]], X[rows[k]], X[rows[l]]
+        i, j, k, m = chosen[place], chosen[place + 1], chosen[place + 2], chosen[place + 3]
+        first, second, third, fourth = X[rows[i]], X[rows[j]], X[rows[k]], X[rows[m]]
         a, b, c, e = four_dots(w, first, second, third, fourth)
         a, b = factor[i] * (a + shift), factor[j] * (b + shift)
-        c, e = factor[k] * (c + shift), factor[l] * (e + shift)
+        c, e = factor[k] * (c + shift), factor[m] * (e + shift)
         for p in range(d):
             out[p] += (a * first[p] + b * second[p]) + (c * third[p] + e * fourth[p])
         total += (a + b) + (c + e) if has_bias else 0.0
