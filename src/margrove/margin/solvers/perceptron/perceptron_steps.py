@@ -268,15 +268,23 @@ def _begin_epoch(block, rule, epochs):
 
 @kernel(inner=True)
 def _gather(X, base, order, visits, buffer):
-    """Copy the visits of an order, with the rows of a dense X in float64."""
+    """Copy the visits of an order, with the rows of a dense X in float64.
+
+    Short loops, so that many reads are under way at the same time.
+    """
     for c in range(len(order)):
-        t = order[c]
-        visits.rows[c], visits.codes[c] = base.rows[t], base.codes[t]
-        visits.weight[c], visits.norms[c] = base.weight[t], base.norms[t]
-        if X.is_dense:
-            x = X.dense[base.rows[t]]
-            for j in range(len(x)):
-                buffer[c, j] = x[j]
+        visits.rows[c] = base.rows[order[c]]
+    for c in range(len(order)):
+        visits.codes[c] = base.codes[order[c]]
+    for c in range(len(order)):
+        visits.weight[c] = base.weight[order[c]]
+    for c in range(len(order)):
+        visits.norms[c] = base.norms[order[c]]
+    if X.is_dense:
+        for c in range(len(order)):
+            row = visits.rows[c]
+            for j in range(X.dense.shape[1]):
+                buffer[c, j] = X.dense[row, j]
 
 
 @kernel(inner=True)
