@@ -26,7 +26,6 @@ sparse data they are feature-major (d, K), so that a nonzero reads one cache lin
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import Any
 
 import numpy as np

@@ -299,7 +299,7 @@ def _end_epoch(block, rule, epochs):
     for k in range(len(block.b)):
         total += 0.0 * block.b[k]
         epochs.settled[k] = rule.is_plain and mistakes[k] == epochs.before[k]
-    if not total == 0.0:
+    if total != 0.0:  # NaN, too
         block.scalars[3] = 1.0
     if block.scalars[3] != 0.0 or not rule.is_judged:
         return True
