@@ -316,8 +316,8 @@ class PerceptronProcess:
         def learn(place: int) -> None:
             block = running[place]
             run_epochs(
-                self._view, block.buffer, block.gathered, self._base, block.visits, block.some.start,
-                block.arrays(), trace, rule, self._epoch_rule, block.epochs, most,
+                self._view, block.buffer, block.gathered, self._base, block.visits,
+                block.some.start, block.arrays(), trace, rule, self._epoch_rule, block.epochs, most,
             )  # fmt: skip
 
         run_tiles(learn, len(running), self._n_threads)
