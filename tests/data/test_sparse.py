@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from margrove import Perceptron
 from margrove._data import check_table, kernel_rows
+from margrove._data.sparse import canonical_csr
 from margrove.exceptions import InvalidDataError, MalformedSparseError
 
 pytestmark = pytest.mark.nojit
@@ -150,3 +153,24 @@ def test_any_corruption_is_an_error_or_harmless(seed, array, position, value) ->
     assert np.isfinite(got.toarray()).all()
     assert np.all(np.diff(got.indptr) >= 0)
     assert ((got.indices >= 0) & (got.indices < 5)).all()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_rows_whose_indices_do_not_ascend_are_found(kind: type) -> None:
+    """Among many rows, some of them empty: at the start, in the middle and at the end of blocks."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        lengths = rng.integers(0, 4, rng.integers(1, 200))
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(kind)
+        parts = [np.sort(rng.choice(20, length, replace=False)) for length in lengths]
+        indices = np.concatenate(parts).astype(kind)
+        if len(indices) and rng.random() < 0.6:
+            indices[rng.integers(len(indices))] = rng.integers(20)
+        data = rng.random(len(indices))
+        X = sp.csr_array((data, indices, indptr), shape=(len(lengths), 20))
+        expected = all((np.diff(indices[a:b]) > 0).all() for a, b in pairwise(indptr))
+        found = canonical_csr(X)
+        assert np.allclose(found.toarray(), X.toarray())
+        assert (found.data is X.data or np.shares_memory(found.data, data)) == (
+            expected and len(data) > 0
+        )

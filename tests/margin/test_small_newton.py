@@ -10,8 +10,13 @@ import pytest
 from margrove import LinearSVC, LinearSVR
 from margrove._data import kernel_rows
 from margrove.margin.linear.problems import LinearProblem, OneVsRest, tube_loss
+from margrove.margin.solvers.linear.choice import linear_process
 from margrove.margin.solvers.linear.newton.newton_process import NewtonProcess
-from margrove.margin.solvers.linear.newton.small_problems import SmallNewton, is_small
+from margrove.margin.solvers.linear.newton.small_problems import (
+    SmallNewton,
+    is_for_gradients,
+    is_small,
+)
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult
 
 DEMAND = LinearDemand(tol=1e-7, epochs=300)
@@ -121,3 +126,75 @@ def test_enormous_and_tiny_prices_are_solved_by_the_solvers_together(scale: floa
 def test_what_is_small() -> None:
     assert not is_small(of_classes(2, squared=True, price=0.0, d=65))
     assert is_small(of_classes(2, squared=True, price=0.0, d=64))
+
+
+# -- systems solved by conjugate gradients --
+
+
+def of_many_features(price: float, kind: Any = np.float64, *, scale: float = 1.0) -> LinearProblem:
+    rng = np.random.default_rng(5)
+    turned = np.linalg.qr(rng.standard_normal((90, 90)))[0]
+    X = rng.standard_normal((150, 90)) @ (turned * np.logspace(0.0, np.log10(scale), 90)) @ turned.T
+    X = X.astype(kind)
+    rows = rng.permutation(150)[:140]
+    shared = {"X": kernel_rows(X), "n_features": 90, "rows": rows}
+    shared |= {"norms": (X[rows].astype(np.float64) ** 2).sum(axis=1)}
+    targets = X[rows, 0] + np.sin(3.0 * X[rows, 1]) + rng.standard_normal(140)
+    C = rng.uniform(0.1, 3.0, len(rows))
+    return LinearProblem(**shared, loss=tube_loss(targets, C, 0.1, squared=True), bias_price=price)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("price", [0.0, 0.25, np.inf])
+def test_conjugate_gradients_lead_to_the_same_solution(price: float, kind: Any) -> None:
+    for problem in (
+        of_many_features(price, kind),
+        of_classes(2, squared=True, price=price, d=75),
+    ):
+        assert is_for_gradients(problem)
+        assert not is_small(problem)
+        process = SmallNewton(problem, DEMAND)
+        found, expected = solved(process), solved(NewtonProcess(problem, DEMAND))
+        assert found.converged.all()
+        assert not process.is_slow
+        for name in ("coef", "intercept", "primal", "dual"):
+            assert np.allclose(getattr(found, name), getattr(expected, name), rtol=1e-4, atol=1e-4)
+        assert np.allclose(found.beta, expected.beta, atol=1e-2)
+        assert (found.dual <= expected.primal + 1e-9).all()
+        if price == 0.0:
+            assert abs(found.beta.sum()) < 1e-9
+
+
+def test_slices_by_conjugate_gradients_give_the_same_bits() -> None:
+    problem = of_many_features(0.0)
+    whole, sliced = SmallNewton(problem, DEMAND), SmallNewton(problem, DEMAND)
+    while not sliced.finished:
+        sliced.advance(1.0)
+    one, other = solved(whole), sliced.result()
+    assert whole.rounds == sliced.rounds
+    assert np.array_equal(one.coef, other.coef)
+    assert np.array_equal(one.beta, other.beta)
+
+
+def test_slow_conjugate_gradients_are_noticed_and_systems_are_factorised() -> None:
+    problem = of_many_features(0.0, scale=1e5)
+    process = SmallNewton(problem, DEMAND)
+    while not process.finished and not process.is_slow:
+        process.advance(1.0)
+    assert process.is_slow
+    assert not process.finished
+    together = linear_process(problem, DEMAND, kind="l2", solver="auto")
+    names = set()
+    while not together.finished:
+        names.add(type(together._process).__name__)
+        together.advance(1.0)
+    assert "NewtonProcess" in names
+    assert together.result().converged.all()
+
+
+def test_what_is_for_conjugate_gradients() -> None:
+    assert not is_for_gradients(of_classes(2, squared=True, price=0.0, d=64))  # small
+    assert is_for_gradients(of_classes(2, squared=True, price=0.0, d=65))
+    assert not is_for_gradients(of_classes(2, squared=False, price=0.0, d=65))  # kinks
+    assert not is_for_gradients(of_classes(3, squared=True, price=0.0, d=65))  # machines together
+    assert not is_for_gradients(of_classes(2, squared=True, price=0.0, d=81))  # wide

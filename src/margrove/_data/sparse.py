@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from margrove._data.rows import read_only
+from margrove._runtime import kernel
 from margrove.exceptions import InvalidDataError, MalformedSparseError
 
 __all__ = ["canonical_csr", "sound_structure"]
+
+_ROWS_AT_ONCE = 64
 
 
 def sound_structure(X: Any) -> Any:
@@ -104,13 +108,39 @@ def canonical_csr(X: Any) -> sp.csr_array:
         )
     stored = int(X.indptr[-1])
     indptr, indices, data = X.indptr, X.indices[:stored], X.data[:stored]
-    ascending = np.ones(stored, dtype=bool)
-    ascending[1:] = indices[1:] > indices[:-1]
-    ascending[indptr[:-1][indptr[:-1] < stored]] = True  # a row's first entry may be anything
-    if not ascending.all():
+    if not _rows_ascend(read_only(indices), read_only(indptr)):
         row_of = np.repeat(np.arange(X.shape[0]), np.diff(indptr))
         sorted_rows = sp.coo_array((data, (row_of, indices)), shape=X.shape).tocsr()
         sorted_rows.sum_duplicates()
         return sorted_rows
     # SciPy converts both index arrays to int32 if that is enough, and copies nothing else.
     return sp.csr_array((data, indices, indptr), shape=X.shape)
+
+
+@kernel(bare=True)
+def _rows_ascend(indices, indptr):
+    """Whether the indices of each row ascend; a row's first one may be anything.
+
+    Some rows at a time: one loop over all their entries uses vector registers.
+    """
+    n = len(indptr) - 1
+    for first in range(0, n, _ROWS_AT_ONCE):
+        last = min(first + _ROWS_AT_ONCE, n)
+        begin = indptr[first]
+        count = _n_steps_back(indices[begin : indptr[last]])
+        for i in range(first + 1, last):
+            p = indptr[i]
+            if begin < p < indptr[i + 1]:
+                count -= indices[p] <= indices[p - 1]
+        if count != 0:
+            return False
+    return True
+
+
+@kernel(inner=True)
+def _n_steps_back(indices):
+    """How many indices are not larger than the one before."""
+    count = 0
+    for p in range(1, len(indices)):
+        count += indices[p] <= indices[p - 1]
+    return count

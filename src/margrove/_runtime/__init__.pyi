@@ -24,6 +24,8 @@ from .jit import mark_in_cache as mark_in_cache
 from .jit import overload as overload
 from .matrix_tiles import TILE_ROWS as TILE_ROWS
 from .matrix_tiles import Scratch as Scratch
+from .matrix_tiles import dot as dot
+from .matrix_tiles import four_dots as four_dots
 from .matrix_tiles import largest_columns as largest_columns
 from .matrix_tiles import on_large_pages as on_large_pages
 from .matrix_tiles import padded_tile as padded_tile

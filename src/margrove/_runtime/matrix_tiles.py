@@ -21,6 +21,8 @@ from margrove._runtime.regions import region
 __all__ = [
     "TILE_ROWS",
     "Scratch",
+    "dot",
+    "four_dots",
     "largest_columns",
     "on_large_pages",
     "padded_tile",
@@ -106,16 +108,17 @@ def _dense_products(tile, X, columns, shift, out):
             first, second = columns[j], columns[j + 1]
             third, fourth = columns[j + 2], columns[j + 3]
             for i in range(start, stop):
-                a, b, c, d = _four_sums(X[i], first, second, third, fourth)
+                a, b, c, d = four_dots(X[i], first, second, third, fourth)
                 out[i, j], out[i, j + 1] = a + shift[j], b + shift[j + 1]
                 out[i, j + 2], out[i, j + 3] = c + shift[j + 2], d + shift[j + 3]
         for j in range(fours, k):
             for i in range(start, stop):
-                out[i, j] = _sum(X[i], columns[j]) + shift[j]
+                out[i, j] = dot(X[i], columns[j]) + shift[j]
 
 
 @kernel(inner=True, fast_sums=True)
-def _four_sums(x, first, second, third, fourth):
+def four_dots(x, first, second, third, fourth):
+    """The same for four vectors and x, which is read once."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for j in range(len(x)):
         value = x[j]
@@ -127,7 +130,8 @@ def _four_sums(x, first, second, third, fourth):
 
 
 @kernel(inner=True, fast_sums=True)
-def _sum(x, column):
+def dot(x, column):
+    """The sum of products of two vectors."""
     total = 0.0
     for j in range(len(x)):
         total += x[j] * column[j]
@@ -155,7 +159,7 @@ def _sparse_products(tile, data, indices, indptr, W, shift, out):
 def _sparse_sum(data, indices, W, j):
     total = 0.0
     for p in range(len(data)):
-        total += data[p] * W[indices[p], j]
+        total += data[p] * W[np.uint32(indices[p]), j]
     return total
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _FEW_CELLS = 20_000  # a smaller table takes less time than starting a thread
+_MANY_CELLS = 500_000  # a larger table is worth all cores, where n_jobs=None allows them
 
 
 def require_shape(estimator: Any, name: str, expected: tuple[int, ...]) -> None:
@@ -71,8 +72,11 @@ class SparseCoefficients:
         return self
 
 
-def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
-    """X @ coef_.T + intercept_ for the X of `predict`; see `finite_decisions`."""
+def linear_decisions(estimator: Any, X: Any, *, unset: Literal["one", "all"] = "one") -> np.ndarray:
+    """X @ coef_.T + intercept_ for the X of `predict`; see `finite_decisions`.
+
+    `unset` says what n_jobs=None means for a large table.
+    """
     check_is_fitted(estimator)
     X = like_fitted(X, estimator, allow_nan=True)
     coef = dense_coefficients(estimator)
@@ -80,7 +84,8 @@ def linear_decisions(estimator: Any, X: Any) -> np.ndarray:
     require_shape(estimator, "intercept_", (n_problems,))
     shape = (n_problems, X.shape[1]) if hasattr(estimator, "classes_") else (X.shape[1],)
     require_shape(estimator, "coef_", shape)
-    n_threads = resolve_n_jobs(estimator.n_jobs) if X.size > _FEW_CELLS else 1
+    unset = unset if X.size > _MANY_CELLS else "one"
+    n_threads = resolve_n_jobs(estimator.n_jobs, unset=unset) if X.size > _FEW_CELLS else 1
     weights = coef.reshape(n_problems, -1).T
     values = row_products(X, weights, estimator.intercept_, n_threads=n_threads)
 

@@ -254,7 +254,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients, LinearMachine):
         Shape (n_samples,) for two classes, positive for `classes_[1]`, else
         (n_samples, n_classes). The value of a row does not depend on the other rows.
         """
-        return linear_decisions(self, X)
+        return linear_decisions(self, X, unset="all")
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""

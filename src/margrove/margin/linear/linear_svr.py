@@ -207,7 +207,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """The values w.x + b of the rows."""
-        return linear_decisions(self, X)
+        return linear_decisions(self, X, unset="all")
 
     # -- the steps of fit --
 

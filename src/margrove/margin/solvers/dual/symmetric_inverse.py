@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from margrove._runtime import kernel
+from margrove._runtime import dot, kernel
 
 __all__ = ["add_four_rows", "add_row", "factorise", "invert", "multiply"]
 
@@ -32,16 +32,8 @@ def add_four_rows(a, b, c, d, factors, total):
 def multiply(M, n, x, out):
     """out[:n] = M x"""
     for a in range(n):
-        out[a] = _dot(M[a, : a + 1], x)
+        out[a] = dot(M[a, : a + 1], x)
         add_row(M[a], x[a], out[:a])
-
-
-@kernel(fast_sums=True, bare=True)
-def _dot(row, x):
-    total = 0.0
-    for i in range(len(row)):
-        total += row[i] * x[i]
-    return total
 
 
 @kernel(fast_sums=True, bare=True)

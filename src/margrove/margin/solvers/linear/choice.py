@@ -23,7 +23,9 @@ from margrove.margin.solvers.linear.newton import (
     MOST_FEATURES,
     L1NewtonProcess,
     NewtonMachines,
+    NewtonProcess,
     begin_newton,
+    is_for_gradients,
     is_small,
 )
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, better
@@ -139,6 +141,8 @@ def _epochs_worth_trying(problem: LinearProblem | OneVsRest) -> int:
     problems are easy is not known before.
     """
     d, m = problem.n_features, len(problem)
+    if is_for_gradients(problem):
+        return 0
     if is_smooth(problem):
         if m > _TALL * d:  # some six steps, after which such problems are solved exactly
             return 0
@@ -231,10 +235,16 @@ def _newton(problem: LinearProblem, demand: LinearDemand, start: Start, n_thread
         rest = replace(demand, epochs=epochs)
         return begin_newton(problem, rest, start=start, n_threads=n_threads)
 
+    def factorised(last: LinearResult | None, epochs: int) -> Solver:
+        rest = replace(demand, epochs=epochs)
+        return NewtonProcess(problem, rest, start=last, n_threads=n_threads)
+
     def descent(_: LinearResult | None, epochs: int) -> Solver:
         return CoordinateDescent(problem, replace(demand, epochs=epochs))
 
-    return SolverSequence([newton, descent], demand.epochs)
+    by_gradients = start is None and is_for_gradients(problem)
+    steps = [newton, factorised] if by_gradients else [newton]
+    return SolverSequence([*steps, descent], demand.epochs)
 
 
 def _descent_first(problem: LinearProblem, demand: LinearDemand, start: Start) -> Solver:

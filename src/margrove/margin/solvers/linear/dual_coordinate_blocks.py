@@ -15,20 +15,31 @@ import numpy as np
 from margrove._data import read_only
 from margrove._runtime import on_large_pages
 from margrove.margin.linear import LinearProblem, OneVsRest, balanced
+from margrove.margin.solvers.linear.dual_coordinate_epochs import (
+    CHECK,
+    CHECKED_AT,
+    EPOCH,
+    ESTIMATE,
+    FACE,
+    N_ACTIVE,
+    THRESHOLD,
+    VISITED,
+    Course,
+    Rhythm,
+    epochs_of_lanes,
+    epochs_of_one,
+)
 from margrove.margin.solvers.linear.dual_coordinate_loops import (
     LANES,
     DescentState,
     LaneTargets,
     examine_lanes,
     examine_one,
-    visit_lanes,
-    visit_one,
     weigh_lanes,
     weigh_one,
 )
 from margrove.margin.solvers.linear.faces import FaceSteps
 from margrove.margin.solvers.linear.result import EpochPoint, LinearDemand, LinearResult
-from margrove.margin.solvers.perceptron import shuffle
 
 __all__ = ["Block", "LaneBlock", "SingleBlock", "free_gain"]
 
@@ -76,13 +87,8 @@ class Block:
         self._worst = np.full(n_lanes, np.inf, dtype=kind)
         self._next_worst = np.zeros(n_lanes, dtype=kind)
         self._sums = np.zeros((3, n_lanes))
-        self._active = np.arange(len(problem))
         self._kept = np.ones(len(problem), dtype=np.bool_)
-        self._cursor = 0
-        self.epoch = 0
-        self.estimate = np.inf  # of the relative gap
-        self._threshold = demand.tol
-        self._checked_at = 0
+        self._course = Course.of_rows(len(problem), demand.tol)
         self._idle_checks = 0
         self._least_gap = np.inf
         self.finished = False
@@ -90,7 +96,7 @@ class Block:
         self.is_hard = False
         self._slow_checks = 0
         self._exact: Any = None
-        self._measured_at: tuple[int, int] = (-1, -1)
+        self._measured_at = -1  # visited rows
         self._trace: list[EpochPoint] = []
 
     def start_from(self, start: LinearResult) -> None:
@@ -103,49 +109,34 @@ class Block:
         if not self._is_free:
             self._bias[:] = self._gain * self._balance
 
+    @property
+    def epoch(self) -> int:
+        return int(self._course.counts[EPOCH])
+
+    @property
+    def estimate(self) -> float:
+        """An estimate of the relative gap, from the last epoch."""
+        return float(self._course.figures[ESTIMATE])
+
     def advance(self, work: float) -> float:
-        """Do about `work` multiply-adds of an epoch; returns how many."""
-        if self._cursor == 0:
-            self._begin_epoch()
-        end = min(len(self._active), self._cursor + max(1, int(work / self._cost)))
-        done = self._cost * (end - self._cursor)
-        self._visit(self._cursor, end)
-        self._cursor = end
-        if end == len(self._active):
-            self._cursor = 0
-            self._end_epoch()
-        return done
-
-    def _begin_epoch(self) -> None:
-        order = np.empty(len(self._active), dtype=np.int64)
-        shuffle(order, np.uint64(self.demand.seed), np.uint64(self.epoch))
-        self._active = self._active[order]
-        self._sums[:] = 0.0
-        self._next_worst[:] = 0.0
-
-    def _end_epoch(self) -> None:
-        self.epoch += 1
-        losses, products, shares = self._sums[:, : self._n_machines]
-        primal = 0.5 * np.maximum(products, 0.0) + losses
-        self.estimate = float(_quotient(shares, primal).max())
-        self._worst[:] = self._next_worst
-        self._active = self._active[self._kept[self._active]]
-        self._speed_up()
-        if self._is_free:  # the centre c of the proximal point method moves to b
-            self._bias += (self._gain * self._balance).astype(self._bias.dtype)
-        is_last = self.epoch >= self.demand.epochs or self.is_hard
-        is_due = self.epoch - self._checked_at >= self._epochs_between_checks
-        if self.estimate <= self._threshold or not len(self._active) or is_last or is_due:
+        """Do about `work` multiply-adds of epochs, or until something else is due, and this."""
+        counts = self._course.counts
+        before = int(counts[VISITED])
+        due = self._run_epochs(max(1, int(work / self._cost)))
+        if due == FACE:
+            self._speed_up()
+        if due == CHECK or self.is_hard:
             self._check()
-            self.finished |= is_last
+            self.finished |= self.epoch >= self.demand.epochs or self.is_hard
+        return self._cost * float(counts[VISITED] - before)
 
     def _speed_up(self) -> None:
-        """Called at the end of an epoch, for an additional step that speeds up convergence."""
+        """An additional step that speeds up convergence."""
 
     def _check(self) -> None:
         """Measure the true gap; if it is too large, continue with all rows."""
         self._measure()
-        self._checked_at = self.epoch
+        self._course.counts[CHECKED_AT] = self.epoch
         self._trace.append(EpochPoint(self.epoch, float(self.primal.sum()), float(self.dual.sum())))
         if self.converged.all():
             self.finished = True
@@ -162,8 +153,9 @@ class Block:
         if self._idle_checks >= _MOST_IDLE_CHECKS:
             self._give_up()
         # The estimate ignores the rows that are left out and a free intercept.
-        self._threshold = max(0.5 * min(self._threshold, self.estimate), 0.01 * self.demand.tol)
-        self._active = np.arange(len(self._problem))
+        figures = self._course.figures
+        figures[THRESHOLD] = max(0.5 * figures.min(), 0.01 * self.demand.tol)
+        self._course.visit_all_rows()
         self._kept[:] = True
         self._worst[:] = np.inf
 
@@ -201,7 +193,7 @@ class Block:
         self.primal = (0.5 * squared_norm + bias_term + sums[0])[:K]
         self.dual = (-0.5 * squared_norm - bias_term + sums[1])[:K]
         self.violation = sums[2, :K]
-        self._measured_at = self.epoch, self._cursor
+        self._measured_at = int(self._course.counts[VISITED])
 
     @property
     def gap(self) -> np.ndarray:
@@ -213,7 +205,7 @@ class Block:
 
     def result(self) -> LinearResult:
         """The current point with its measured objectives and gap."""
-        if self._measured_at != (self.epoch, self._cursor):
+        if self._measured_at != self._course.counts[VISITED]:
             self._measure()
         K = self._n_machines
         return LinearResult(
@@ -255,6 +247,12 @@ class Block:
     def _bounds(self, lane: int) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
+    def _rhythm(self, between_faces: int) -> Rhythm:
+        return Rhythm(
+            np.uint64(self.demand.seed), self._n_machines, self.demand.epochs,
+            self._epochs_between_checks, between_faces, self._is_free, self._gain,
+        )  # fmt: skip
+
     def _descent(self) -> DescentState:
         """The arrays that the compiled steps change."""
         return DescentState(
@@ -262,7 +260,8 @@ class Block:
             self._kept, self._sums,
         )  # fmt: skip
 
-    def _visit(self, start: int, end: int) -> None:
+    def _run_epochs(self, most_rows: int) -> int:
+        """Visit up to so many rows; returns what is due, see `dual_coordinate_epochs`."""
         raise NotImplementedError
 
     def _weigh(self, start: int, end: int, W: np.ndarray) -> None:
@@ -287,20 +286,15 @@ class SingleBlock(Block):
         self._may_be_hard = may_be_hard
         self._given = (problem.X, read_only(problem.rows), read_only(problem.norms), problem.loss)
         self._single = problem
-        self._faces = FaceSteps(problem, self._gain)
+        self._faces = FaceSteps(problem, self._given, self._gain)
 
     def _speed_up(self) -> None:
-        if self.epoch % _EPOCHS_BETWEEN_FACES or self.estimate <= self._threshold:
-            return
-        is_hard = len(self._active) > _HARD * len(self._problem)
+        n_active = int(self._course.counts[N_ACTIVE])
+        is_hard = n_active > _HARD * len(self._problem)
         if self._may_be_hard and self.epoch == _EPOCHS_BETWEEN_FACES and is_hard:
             self.is_hard = True
             return
-        point = self.beta[:, 0], self._W[:, 0], float(self._bias[0])
-        found = self._faces.step(self._active, *point)
-        if found is not None:
-            self.beta[:, 0], self._W[:, 0], self._bias[0] = found
-            self._balance[0] = self.beta.sum()
+        self._faces.step(self._course.active[:n_active], self._descent())
 
     def machines(self) -> list[Callable[[], LinearProblem]]:
         return [lambda: self._single]
@@ -308,8 +302,10 @@ class SingleBlock(Block):
     def _bounds(self, lane: int) -> tuple[np.ndarray, np.ndarray]:
         return self._single.loss.low, self._single.loss.high
 
-    def _visit(self, start: int, end: int) -> None:
-        visit_one(*self._given, self._gain, self._active, start, end, self._descent())
+    def _run_epochs(self, most_rows: int) -> int:
+        rhythm = self._rhythm(_EPOCHS_BETWEEN_FACES)
+        due = epochs_of_one(*self._given, rhythm, self._course, self._descent(), most_rows)
+        return int(due)
 
     def _weigh(self, start: int, end: int, W: np.ndarray) -> None:
         X, rows = self._given[:2]
@@ -357,8 +353,10 @@ class LaneBlock(Block):
         high = infinite if self._all.squared else self._all.C.astype(self.beta.dtype)
         return -high, high
 
-    def _visit(self, start: int, end: int) -> None:
-        visit_lanes(*self._given, self._gain, self._active, start, end, self._descent())
+    def _run_epochs(self, most_rows: int) -> int:
+        rhythm = self._rhythm(0)
+        due = epochs_of_lanes(*self._given, rhythm, self._course, self._descent(), most_rows)
+        return int(due)
 
     def _weigh(self, start: int, end: int, W: np.ndarray) -> None:
         X, rows = self._given[:2]

@@ -15,6 +15,7 @@ import numpy as np
 
 from margrove._runtime import kernel
 from margrove.margin.linear import row_loss
+from margrove.margin.solvers.linear.row_sums import add_row, row_value
 
 __all__ = [
     "LANES",
@@ -74,31 +75,7 @@ class LaneTargets(NamedTuple):
 # -- one machine -----------------------------------------------------------------------------------
 
 
-@kernel(fast_sums=True)
-def _value_one(X, row, w):
-    """x.w for a row of X and w (d, 1)."""
-    total = 0.0
-    if X.is_dense:
-        for j in range(X.dense.shape[1]):
-            total += X.dense[row, j] * w[j, 0]
-    else:
-        for p in range(X.indptr[row], X.indptr[row + 1]):
-            total += X.data[p] * w[X.indices[p], 0]
-    return total
-
-
-@kernel
-def _add_one(X, row, step, w):
-    """w += step x"""
-    if X.is_dense:
-        for j in range(X.dense.shape[1]):
-            w[j, 0] += step * X.dense[row, j]
-    else:
-        for p in range(X.indptr[row], X.indptr[row + 1]):
-            w[X.indices[p], 0] += step * X.data[p]
-
-
-@kernel
+@kernel(inner=True)
 def _left_and_right(gradient, beta, tube):
     """The two one-sided derivatives of the dual (as a minimisation) at beta."""
     if beta > 0.0:
@@ -108,15 +85,15 @@ def _left_and_right(gradient, beta, tube):
     return gradient - tube, gradient + tube
 
 
-@kernel
+@kernel(bare=True)
 def visit_one(X, rows, norms, loss, gain, active, start, end, state):
     """Coordinate steps on the rows active[start:end]."""
-    beta, w, bias, balance, worst, next_worst, kept, sums = state
-    tube, threshold = loss.tube, worst[0]
+    beta, W, bias, balance, worst, next_worst, kept, sums = state
+    w, tube, threshold = W.reshape(-1), loss.tube, worst[0]
     for t in range(start, end):
         i = active[t]
         low, high, damping, old = loss.low[i], loss.high[i], loss.damping[i], beta[i, 0]
-        value = _value_one(X, rows[i], w)
+        value = row_value(X, rows[i], w)
         residual = loss.target[i] - value - bias[0]
         cost = row_loss(residual, low, high, damping, tube)
         sums[0, 0] += cost
@@ -140,24 +117,25 @@ def visit_one(X, rows, norms, loss, gain, active, start, end, state):
             beta[i, 0] = new
             balance[0] += step
             bias[0] += gain * step
-            _add_one(X, rows[i], step, w)
+            add_row(X, rows[i], step, w)
 
 
-@kernel
+@kernel(bare=True)
 def weigh_one(X, rows, start, end, beta, W):
     """W += X'beta of the rows start .. end"""
+    w = W.reshape(-1)
     for i in range(start, end):
         if beta[i, 0] != 0.0:
-            _add_one(X, rows[i], beta[i, 0], W)
+            add_row(X, rows[i], beta[i, 0], w)
 
 
-@kernel
-def examine_one(X, rows, loss, start, end, beta, w, bias, sums):
+@kernel(bare=True)
+def examine_one(X, rows, loss, start, end, beta, W, bias, sums):
     """sums (3, 1) <- losses, the linear part of the dual, the largest violation."""
-    tube = loss.tube
+    w, tube = W.reshape(-1), loss.tube
     for i in range(start, end):
         low, high, damping, old = loss.low[i], loss.high[i], loss.damping[i], beta[i, 0]
-        residual = loss.target[i] - _value_one(X, rows[i], w) - bias[0]
+        residual = loss.target[i] - row_value(X, rows[i], w) - bias[0]
         sums[0, 0] += row_loss(residual, low, high, damping, tube)
         sums[1, 0] += loss.target[i] * old - tube * abs(old) - 0.5 * damping * old * old
         left, right = _left_and_right(damping * old - residual, old, tube)

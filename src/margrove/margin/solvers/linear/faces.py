@@ -15,14 +15,15 @@ does not lower the objective (the step is then not taken), and shrinks if it doe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from margrove._data import Rows, read_only
-from margrove._runtime import kernel
+from margrove._data import Rows
+from margrove._runtime import dot, kernel
 from margrove.margin.linear import LinearProblem
-from margrove.margin.solvers.linear.row_groups import multiply_rows
+from margrove.margin.solvers.linear.dual_coordinate_loops import DescentState
+from margrove.margin.solvers.linear.row_sums import add_row, row_value
 
 __all__ = ["FaceSteps"]
 
@@ -33,117 +34,67 @@ _SETTLED = 0.02  # share of variables that may leave a face that counts as settl
 _EASIER, _HARDER, _LEAST = 0.3, 5.0, 1e-6
 _WORK_AT_ONCE = 50_000_000  # multiply-adds between two checks for an interrupt
 
+# The places of the counts of a step, and of its numbers.
+_N_FACE, _N_FREE, _N_LEFT, _ROUND, _N_PRODUCTS, _HAS_SYSTEM, _IS_BETTER, _N_COUNTS = range(8)
+_B, _BEST_B, _CHANGE, _LEAST_CHANGE, _GOAL, _SIZE, _DAMPING, _RESIDUAL, _N_NUMBERS = range(9)
 
-@dataclass
-class _Point:
-    """beta (m,), w = X'beta (d,), and b."""
+
+class _Step(NamedTuple):
+    """The state of a step. The point: beta (m,), w = X'beta (d,) and b, and the best one so far.
+
+    face       int64 (m,)  the variables of the face come first
+    low, high  (m,)  bounds
+    system     (6, m)  of the variables of the face: the gradient, the diagonal and the solution of
+               the linear system; residual and direction of conjugate gradients, and the product
+    work       (d,)
+    counts     of variables on the face, on the first one, of those that left; rounds, products, ...
+    numbers    b, the change of the objective, the residual at which a system is solved, ...
+    """
 
     beta: np.ndarray
     w: np.ndarray
-    b: float
+    best_beta: np.ndarray
+    best_w: np.ndarray
+    face: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    system: np.ndarray
+    work: np.ndarray
+    counts: np.ndarray
+    numbers: np.ndarray
 
 
 class FaceSteps:
     """Takes steps on faces of one problem, and adapts their damping."""
 
-    def __init__(self, problem: LinearProblem, gain: float) -> None:
-        self._problem = problem
-        self._gain = gain
-        self._damping = 0.0 if problem.is_smooth else 1.0 / problem.price
-        self._residual = _LOOSEST
+    def __init__(self, problem: LinearProblem, given: tuple[Any, ...], gain: float) -> None:
+        """`given` are X, rows, norms and losses for compiled code."""
+        self._given = (*given, gain)
+        self._cells = _cells_of(problem.X, problem.rows) + len(problem)
+        self._scale = 0.0 if problem.is_smooth else 1.0 / problem.price
+        self._size = len(problem), problem.n_features
+        self._state: _Step | None = None
 
-    def step(
-        self, active: np.ndarray, beta: np.ndarray, w: np.ndarray, b: float
-    ) -> tuple[np.ndarray, np.ndarray, float] | None:
-        """A better point, by moving free variables of `active`; None if none is found."""
-        loss = self._problem.loss
-        low, high = loss.low.copy(), loss.high.copy()
-        if loss.tube > 0.0:  # the objective has a kink at zero: stay on this side
-            low[beta > 0.0] = 0.0
-            high[beta < 0.0] = 0.0
-        current = beta[active]
-        face = active[(current > low[active]) & (current < high[active])]
-        point, best, change, least = _Point(beta.copy(), w.copy(), b), None, 0.0, 0.0
-        self._goal = 0.0  # set by the first round, for all rounds
-        n_free, n_left = max(1, len(face)), 0
-        for _ in range(_ROUNDS):
-            if not len(face):
-                break
-            change += self._move(point, face, low, high)
-            if change < least:
-                least, best = change, (point.beta.copy(), point.w.copy(), point.b)
-            current = point.beta[face]
-            inside = (current > low[face]) & (current < high[face])
-            if inside.all():
-                break
-            n_left += len(face) - int(inside.sum())
-            face = face[inside]
-        # A small residual is useful only if the face will be the same next time.
-        factor = 0.2 if n_left <= _SETTLED * n_free else 2.0
-        self._residual = min(max(factor * self._residual, _TIGHTEST), _LOOSEST)
-        if not self._problem.is_smooth:
-            scaled = self._damping * (_HARDER if best is None else _EASIER)
-            self._damping = max(scaled, _LEAST / self._problem.price)
-        return best
+    def step(self, active: np.ndarray, descent: DescentState) -> None:
+        """Move free variables of `active`, if that leads to a better point."""
+        if self._state is None:
+            self._state = self._first_state()
+        _begin(self._given, self._state, active, descent)
+        at_once = max(1, int(_WORK_AT_ONCE / (4.0 * self._cells)))
+        while not _go_on(self._given, self._state, at_once):  # interrupts are noticed here
+            pass
+        _end(self._state, descent, self._scale)
 
-    def _move(self, point: _Point, face: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-        """Move the variables of a face to its minimum; returns the change of the dual."""
-        problem, loss = self._problem, self._problem.loss
-        rows = read_only(problem.rows[face])
-        old, damping = point.beta[face], loss.damping[face]
-        values = _each(problem.X, rows, point.w, multiply_rows)
-        gradient = values + point.b - loss.target[face] + damping * old + loss.tube * np.sign(old)
-        system = _System(
-            problem.X, rows, problem.norms[face], damping + self._damping, self._gain,
-            np.empty(problem.n_features),
+    def _first_state(self) -> _Step:
+        m, d = self._size
+        step = _Step(
+            beta=np.empty(m), w=np.empty(d), best_beta=np.empty(m), best_w=np.empty(d),
+            face=np.empty(m, np.int64), low=np.empty(m), high=np.empty(m),
+            system=np.empty((6, m)), work=np.empty(d), counts=np.zeros(_N_COUNTS, np.int64),
+            numbers=np.zeros(_N_NUMBERS),
         )  # fmt: skip
-        size = float((gradient**2 / system.diagonal).sum())
-        self._goal = max(self._goal, self._residual**2 * size)
-        new = np.clip(old + system.solved(-gradient, self._goal), low[face], high[face])
-        change = new - old
-        moved = np.zeros(problem.n_features)
-        _each(problem.X, rows, moved, _combine, change)
-        total = float(change.sum())
-        point.beta[face] = new
-        point.w += moved
-        point.b += self._gain * total
-        curvature = float(moved @ moved) + self._gain * total**2 + float(damping @ change**2)
-        return float(gradient @ change) + 0.5 * curvature
-
-
-@dataclass
-class _System:
-    """The linear system of a face, with its preconditioner."""
-
-    X: Rows
-    rows: np.ndarray
-    norms: np.ndarray
-    damping: np.ndarray
-    gain: float
-    work: np.ndarray
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        return self.norms + self.damping + self.gain
-
-    def solved(self, right: np.ndarray, goal: float) -> np.ndarray:
-        """Solve by conjugate gradients, some products at a time, so that interrupts are noticed."""
-        diagonal = self.diagonal
-        solution = np.zeros(len(right))
-        residual = right.copy()
-        direction = residual / diagonal
-        sizes = np.array([residual @ direction])
-        cost = 4.0 * (_cells_of(self.X, self.rows) + len(right)) + len(self.work)
-        at_once = max(1, int(_WORK_AT_ONCE / cost))
-        for done in range(0, _MOST_PRODUCTS, at_once):
-            _conjugate_gradients(
-                self.X, self.rows, self.damping, self.gain, diagonal, goal,
-                min(at_once, _MOST_PRODUCTS - done), solution, residual, direction, sizes,
-                self.work,
-            )  # fmt: skip
-            if sizes[0] <= goal:
-                break
-        return solution
+        step.numbers[_DAMPING], step.numbers[_RESIDUAL] = self._scale, _LOOSEST
+        return step
 
 
 def _cells_of(X: Rows, rows: np.ndarray) -> float:
@@ -152,63 +103,155 @@ def _cells_of(X: Rows, rows: np.ndarray) -> float:
     return float((X.indptr[rows + 1] - X.indptr[rows]).sum())
 
 
-def _each(
-    X: Rows, rows: np.ndarray, w: np.ndarray, task: object, factors: object = None
-) -> np.ndarray:
-    """Run a pass over the rows in several calls, so that interrupts are noticed."""
-    out = np.empty(len(rows)) if factors is None else factors
-    step = max(1, int(_WORK_AT_ONCE * len(rows) / max(1.0, _cells_of(X, rows))))
-    for start in range(0, len(rows), step):
-        task(X, rows, start, min(start + step, len(rows)), w, out)  # type: ignore[operator]
-    return out  # type: ignore[return-value]
+@kernel(bare=True)
+def _begin(given, step, active, descent):
+    """The point and its face: the free variables, on this side of a kink at zero, or at it."""
+    _, _, _, loss, _ = given
+    beta, counts, numbers, n = descent.beta, step.counts, step.numbers, 0
+    for i in range(len(beta)):
+        value = step.beta[i] = beta[i, 0]
+        step.low[i] = 0.0 if loss.tube > 0.0 and value >= 0.0 else loss.low[i]
+        step.high[i] = 0.0 if loss.tube > 0.0 and value <= 0.0 else loss.high[i]
+    for j in range(len(step.w)):
+        step.w[j] = descent.W[j, 0]
+    for t in range(len(active)):
+        i = active[t]
+        step.face[n] = i
+        n += step.low[i] < step.beta[i] < step.high[i]
+    numbers[_B] = descent.bias[0]
+    numbers[_CHANGE] = numbers[_LEAST_CHANGE] = numbers[_GOAL] = 0.0
+    counts[:] = 0
+    counts[_N_FACE], counts[_N_FREE] = n, max(n, 1)
 
 
-@kernel
-def _combine(X, rows, start, end, w, factors):
-    """w += X'factors"""
-    for i in range(start, end):
-        row, factor = rows[i], factors[i]
-        if X.is_dense:
-            for j in range(X.dense.shape[1]):
-                w[j] += factor * X.dense[row, j]
-        else:
-            for p in range(X.indptr[row], X.indptr[row + 1]):
-                w[X.indices[p]] += factor * X.data[p]
+@kernel(bare=True)
+def _go_on(given, step, most_products):
+    """Some products of conjugate gradients and what follows; whether the step is over."""
+    counts, numbers = step.counts, step.numbers
+    while counts[_N_FACE] > 0 and counts[_ROUND] < _ROUNDS:
+        if counts[_HAS_SYSTEM] == 0:
+            _make_system(given, step)
+        while numbers[_SIZE] > numbers[_GOAL] and counts[_N_PRODUCTS] < _MOST_PRODUCTS:
+            if most_products == 0:
+                return False
+            _improve(given, step)
+            most_products -= 1
+        if _move(given, step):
+            return True
+    return True
 
 
-@kernel(fast_sums=True)
-def _conjugate_gradients(
-    X, rows, damping, gain, diagonal, goal, n_products, solution, residual, direction, sizes, work
-):  # fmt: skip
-    """Reduce sizes[0] = sum residual^2 / diagonal below `goal`, by at most n_products products."""
-    m = len(rows)
-    product = np.empty(m)
-    for _ in range(n_products):
-        if sizes[0] <= goal:
-            return
-        work[:] = 0.0
-        _combine(X, rows, 0, m, work, direction)
-        total = 0.0
-        for i in range(m):
-            total += direction[i]
-        multiply_rows(X, rows, 0, m, work, product)
-        # Loops that write do not add up: the order of sums would depend on where arrays are.
-        for i in range(m):
-            product[i] += damping[i] * direction[i] + gain * total
-        curvature = 0.0
-        for i in range(m):
-            curvature += product[i] * direction[i]
-        if not curvature > 0.0:
-            sizes[0] = 0.0
-            return
-        length = sizes[0] / curvature
-        for i in range(m):
-            solution[i] += length * direction[i]
-            residual[i] -= length * product[i]
-        size = 0.0
-        for i in range(m):
-            size += residual[i] * residual[i] / diagonal[i]
-        ratio = size / sizes[0]
-        for i in range(m):
-            direction[i] = residual[i] / diagonal[i] + ratio * direction[i]
-        sizes[0] = size
+@kernel(inner=True)
+def _make_system(given, step):
+    """The gradient and the diagonal; the solution is zero, and its residual the right side."""
+    X, rows, norms, loss, gain = given
+    counts, numbers, size = step.counts, step.numbers, 0.0
+    for t in range(counts[_N_FACE]):
+        i = step.face[t]
+        old, damping = step.beta[i], loss.damping[i]
+        side = 1.0 if old > 0.0 else (-1.0 if old < 0.0 else 0.0)
+        value = row_value(X, rows[i], step.w) + numbers[_B]
+        slope = value - loss.target[i] + damping * old + loss.tube * side
+        diagonal = norms[i] + damping + numbers[_DAMPING] + gain
+        step.system[0, t], step.system[1, t], step.system[2, t] = slope, diagonal, 0.0
+        step.system[3, t], step.system[4, t] = -slope, -slope / diagonal
+        size += slope * slope / diagonal
+    numbers[_SIZE] = size
+    # The residual of the first round is that of all.
+    numbers[_GOAL] = max(numbers[_GOAL], numbers[_RESIDUAL] ** 2 * size)
+    counts[_HAS_SYSTEM], counts[_N_PRODUCTS] = 1, 0
+
+
+@kernel(inner=True)
+def _improve(given, step):
+    """A product of conjugate gradients; the size is sum residual^2 / diagonal."""
+    X, rows, _, loss, gain = given
+    n, numbers = step.counts[_N_FACE], step.numbers
+    step.counts[_N_PRODUCTS] += 1
+    _, diagonal, solution, residual, direction, product = step.system
+    work, total = step.work, 0.0
+    for j in range(len(work)):
+        work[j] = 0.0
+    for t in range(n):
+        add_row(X, rows[step.face[t]], direction[t], work)
+        total += direction[t]
+    for t in range(n):
+        i = step.face[t]
+        damping = loss.damping[i] + numbers[_DAMPING]
+        product[t] = row_value(X, rows[i], work) + damping * direction[t] + gain * total
+    curvature = dot(product[:n], direction[:n])
+    if not curvature > 0.0:
+        numbers[_SIZE] = 0.0
+        return
+    length, size = numbers[_SIZE] / curvature, 0.0
+    for t in range(n):
+        solution[t] += length * direction[t]
+        residual[t] -= length * product[t]
+        size += residual[t] * residual[t] / diagonal[t]
+    ratio = size / numbers[_SIZE]
+    for t in range(n):
+        direction[t] = residual[t] / diagonal[t] + ratio * direction[t]
+    numbers[_SIZE] = size
+
+
+@kernel(inner=True)
+def _move(given, step):
+    """Move the variables of the face, keep the best point; whether none of them is at a bound."""
+    X, rows, _, loss, gain = given
+    counts, numbers, work = step.counts, step.numbers, step.work
+    total, linear, quadratic, n_inside = 0.0, 0.0, 0.0, 0
+    for j in range(len(work)):
+        work[j] = 0.0
+    for t in range(counts[_N_FACE]):
+        i = step.face[t]
+        old = step.beta[i]
+        new = min(max(old + step.system[2, t], step.low[i]), step.high[i])
+        change = new - old
+        step.beta[i] = new
+        add_row(X, rows[i], change, work)
+        total += change
+        linear += step.system[0, t] * change
+        quadratic += loss.damping[i] * change * change
+        step.face[n_inside] = i
+        n_inside += step.low[i] < new < step.high[i]
+    for j in range(len(work)):
+        step.w[j] += work[j]
+    numbers[_B] += gain * total
+    quadratic += dot(work, work) + gain * total * total
+    numbers[_CHANGE] += linear + 0.5 * quadratic
+    if numbers[_CHANGE] < numbers[_LEAST_CHANGE]:
+        numbers[_LEAST_CHANGE], numbers[_BEST_B] = numbers[_CHANGE], numbers[_B]
+        counts[_IS_BETTER] = 1
+        for i in range(len(step.beta)):
+            step.best_beta[i] = step.beta[i]
+        for j in range(len(step.w)):
+            step.best_w[j] = step.w[j]
+    counts[_ROUND] += 1
+    counts[_HAS_SYSTEM] = 0
+    if n_inside == counts[_N_FACE]:
+        return True
+    counts[_N_LEFT] += counts[_N_FACE] - n_inside
+    counts[_N_FACE] = n_inside
+    return False
+
+
+@kernel(bare=True)
+def _end(step, descent, scale):
+    """Go to the best point if it is better, and adapt the damping and the residual."""
+    counts, numbers = step.counts, step.numbers
+    # A small residual is useful only if the face will be the same next time.
+    is_settled = counts[_N_LEFT] <= _SETTLED * counts[_N_FREE]
+    residual = (0.2 if is_settled else 2.0) * numbers[_RESIDUAL]
+    numbers[_RESIDUAL] = min(max(residual, _TIGHTEST), _LOOSEST)
+    if scale > 0.0:
+        factor = _EASIER if counts[_IS_BETTER] else _HARDER
+        numbers[_DAMPING] = max(numbers[_DAMPING] * factor, _LEAST * scale)
+    if counts[_IS_BETTER] == 0:
+        return
+    balance = 0.0
+    for i in range(len(step.best_beta)):
+        descent.beta[i, 0] = step.best_beta[i]
+        balance += step.best_beta[i]
+    for j in range(len(step.best_w)):
+        descent.W[j, 0] = step.best_w[j]
+    descent.bias[0], descent.balance[0] = numbers[_BEST_B], balance

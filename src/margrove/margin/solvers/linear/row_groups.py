@@ -13,13 +13,13 @@ import numpy as np
 
 from margrove._data import Rows, read_only
 from margrove._runtime import kernel, region
+from margrove.margin.solvers.linear.row_sums import add_row, row_value
 
 __all__ = [
     "TILE_ROWS",
     "RowGroups",
     "combine_rows",
     "load_rows",
-    "multiply_rows",
     "reading_order",
     "total_of",
 ]
@@ -138,9 +138,8 @@ def _multiply(tile, first, size, by_blas, X, rows, W, b, machines, out):
     if not by_blas:
         for a in range(k):
             line = out[machines[a]]
-            multiply_rows(X, rows, begin, stop, W[a], line)
             for i in range(begin, stop):
-                line[i] += b[a]
+                line[i] = row_value(X, rows[i], W[a]) + b[a]
         return
     block, product = np.empty(TILE_ROWS * d), np.empty(TILE_ROWS * k)
     for start in range(begin, stop, TILE_ROWS):
@@ -190,14 +189,8 @@ def combine_rows(by_blas, X, rows, start, factors, block, product, total):
         row = rows[start + i]
         for a in range(k):
             factor = factors[a, i]
-            if factor == 0.0:
-                continue
-            if X.is_dense:
-                for j in range(d):
-                    total[a, j] += factor * X.dense[row, j]
-            else:
-                for p in range(X.indptr[row], X.indptr[row + 1]):
-                    total[a, X.indices[p]] += factor * X.data[p]
+            if factor != 0.0:
+                add_row(X, row, factor, total[a])
 
 
 @kernel(inner=True)
@@ -214,18 +207,3 @@ def load_rows(X, rows, start, first_column, out):
             out[i, j] = X.dense[row, first_column + j]
         for j in range(known, width):
             out[i, j] = 1.0
-
-
-@kernel(fast_sums=True)
-def multiply_rows(X, rows, start, end, p, out):
-    """out[i] = x.p of the rows start .. end."""
-    for i in range(start, end):
-        row = rows[i]
-        total = 0.0
-        if X.is_dense:
-            for j in range(X.dense.shape[1]):
-                total += X.dense[row, j] * p[j]
-        else:
-            for k in range(X.indptr[row], X.indptr[row + 1]):
-                total += X.data[k] * p[X.indices[k]]
-        out[i] = total

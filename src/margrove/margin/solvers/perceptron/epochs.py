@@ -8,7 +8,7 @@ import numpy as np
 
 from margrove._runtime import kernel
 
-__all__ = ["EarlyStopping", "Visits", "shuffle"]
+__all__ = ["EarlyStopping", "Visits", "end_epoch", "shuffle"]
 
 
 class Visits(NamedTuple):
@@ -26,8 +26,12 @@ class Visits(NamedTuple):
     def permuted(self, order: np.ndarray) -> Visits:
         return Visits(self.rows[order], self.codes[order], self.weight[order], self.norms[order])
 
+    @classmethod
+    def empty(cls, m: int) -> Visits:
+        return cls(np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m), np.empty(m))
 
-@kernel
+
+@kernel(bare=True)
 def shuffle(order, seed, epoch):
     """order <- a permutation that depends on (seed, epoch) only: Fisher-Yates with splitmix64."""
     state = (seed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + epoch * np.uint64(
@@ -47,29 +51,34 @@ def shuffle(order, seed, epoch):
 class EarlyStopping:
     """Stops each of K problems once its loss has not improved by `tol` for `patience` epochs.
 
-    converged  bool (K,)
-    n_iter     int64 (K,) epochs that each problem ran
+    converged    bool (K,)
+    n_iter       int64 (K,) epochs that each problem ran
+    best         float64 (K,) the least loss so far
+    bad_epochs   int64 (K,) epochs since the last improvement
     """
 
     def __init__(self, n_problems: int, tol: float | None, patience: int) -> None:
-        self._tol = tol
-        self._patience = patience
-        self._best = np.full(n_problems, np.inf)
-        self._bad_epochs = np.zeros(n_problems, dtype=np.int64)
+        self.tol = np.nan if tol is None else float(tol)
+        self.patience = patience
+        self.best = np.full(n_problems, np.inf)
+        self.bad_epochs = np.zeros(n_problems, dtype=np.int64)
         self.converged = np.zeros(n_problems, dtype=bool)
         self.n_iter = np.zeros(n_problems, dtype=np.int64)
 
-    def end_epoch(self, epoch: int, current: np.ndarray, settled: np.ndarray) -> None:
+    def of_problems(self, some: slice) -> tuple[np.ndarray, ...]:
+        """The arrays that `end_epoch` changes, for some of the problems."""
+        arrays = self.best, self.bad_epochs, self.converged, self.n_iter
+        return tuple(array[some] for array in arrays)
+
+    def end_epoch(
+        self, epoch: int, current: np.ndarray, settled: np.ndarray, some: slice = slice(None)
+    ) -> None:
         """Record the loss (K,) of an epoch, and which problems cannot change any more."""
-        tol = np.nan if self._tol is None else float(self._tol)
-        _end_epoch(
-            epoch, current, settled, tol, self._patience, self._best, self._bad_epochs,
-            self.converged, self.n_iter,
-        )  # fmt: skip
+        end_epoch(epoch, current, settled, self.tol, self.patience, *self.of_problems(some))
 
 
 @kernel(bare=True)
-def _end_epoch(epoch, current, settled, tol, patience, best, bad_epochs, converged, n_iter):
+def end_epoch(epoch, current, settled, tol, patience, best, bad_epochs, converged, n_iter):
     """See `EarlyStopping.end_epoch`; tol is NaN if the loss does not matter."""
     for k in range(len(converged)):
         is_running = not converged[k]

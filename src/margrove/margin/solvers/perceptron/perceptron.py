@@ -26,7 +26,6 @@ sparse data they are feature-major (d, K), so that a nonzero reads one cache lin
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -34,14 +33,16 @@ import numpy as np
 from margrove._data import kernel_rows, read_only
 from margrove._runtime import row_products, run_tiles, step_capacity
 from margrove.exceptions import NumericalOverflowError
-from margrove.margin.solvers.perceptron.epochs import EarlyStopping, Visits, shuffle
+from margrove.margin.solvers.perceptron.epochs import EarlyStopping, Visits
 from margrove.margin.solvers.perceptron.perceptron_steps import (
-    ROWS_PER_GATHER,
+    CURSOR,
+    EPOCH,
     BlockArrays,
+    EpochArrays,
+    EpochRule,
     StepRule,
     StepTrace,
-    gather_rows,
-    visit_rows,
+    run_epochs,
 )
 
 __all__ = [
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 _CLASSES_PER_STEP = 4  # sparse blocks have a multiple of this: half a cache line of weights
-_BUFFER_CELLS = 2**20
+_BUFFER_ROWS, _BUFFER_CELLS = 256, 2**15
 
 
 @dataclass(frozen=True)
@@ -116,12 +117,33 @@ class LinearState:
 
 
 class _Block:
-    """A few one-vs-rest problems that one thread trains together."""
+    """A few one-vs-rest problems that one thread trains together, and their epochs.
+
+    visits, buffer   the visits that come next, and their rows if X is dense
+    """
 
     def __init__(
-        self, problems: np.ndarray, state: LinearState, *, is_dense: bool, with_l1: bool
+        self,
+        problems: np.ndarray,
+        state: LinearState,
+        stopping: EarlyStopping,
+        *,
+        n_visits: int,
+        n_columns: int,
+        is_dense: bool,
+        with_l1: bool,
     ) -> None:
         self.problems = problems
+        self.some = slice(int(problems[0]), int(problems[-1]) + 1)
+        n_rows = max(1, min(_BUFFER_ROWS, _BUFFER_CELLS // max(1, n_columns), n_visits))
+        self.visits = Visits.empty(n_rows)
+        self.buffer = np.empty((n_rows if is_dense else 0, n_columns))
+        self.gathered = read_only(self.buffer)
+        self.epochs = EpochArrays(
+            np.arange(n_visits), np.zeros(2, np.int64), np.zeros(len(problems)),
+            np.zeros(len(problems), np.bool_), *stopping.of_problems(self.some),
+        )  # fmt: skip
+        self.n_judged = 0  # epochs
         self.is_dense = is_dense
         self.W = self._laid_out(state.coef[problems])
         self.b = state.intercept[problems].copy()
@@ -141,6 +163,10 @@ class _Block:
             self.W, self.b, self.drift_W, self.drift_b, self.l1_done, self.scalars, self.loss,
             self.mistakes, self.active,
         )  # fmt: skip
+
+    @property
+    def epoch(self) -> int:
+        return int(self.epochs.counts[EPOCH])
 
     def _laid_out(self, coef: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(coef if self.is_dense else coef.T)
@@ -196,27 +222,28 @@ class PerceptronProcess:
         if held_out is not None:
             self._validation = _Validation(X, self._base.permuted(held_out))
             self._base = self._base.permuted(np.setdiff1d(np.arange(len(rows)), held_out))
-        self._visits = self._base
-        self._order = np.arange(len(self._base.rows))
-        self._buffer = np.empty((self._rows_per_buffer(), self._view.dense.shape[1]))
-        self._gathered = read_only(self._buffer)
-        self._cursor = 0
-        self._mistakes_before = np.zeros(n_problems)
+        self.total: int | None = rule.max_epochs
+        self.stopping = EarlyStopping(n_problems, rule.tol, rule.patience)
         self._blocks = self._make_blocks(n_problems)
         self._work_of_a_row = self._cells_of_a_row() * sum(len(block.b) for block in self._blocks)
         capacity = step_capacity()
         self._trace = np.empty((max(capacity, n_problems) if capacity else 0, 5))
         self._n_traced = np.zeros(1, dtype=np.int64)
-        self._epoch = 0
-        self.total: int | None = rule.max_epochs
-        self.stopping = EarlyStopping(n_problems, rule.tol, rule.patience)
-        self._begin_epoch()
+        self._epoch_rule = self._rule_of_epochs()
 
-    def _rows_per_buffer(self) -> int:
-        if not self._view.is_dense:
-            return 0
-        rows = _BUFFER_CELLS // max(1, self._view.dense.shape[1])
-        return max(1, min(rows, len(self._base.rows)))
+    def _rule_of_epochs(self) -> EpochRule:
+        rule = self._rule
+        return EpochRule(
+            seed=np.uint64(rule.seed),
+            shuffle=rule.shuffle,
+            shuffle_key=np.uint64(rule.shuffle_key),
+            most_epochs=rule.max_epochs,
+            tol=self.stopping.tol,
+            patience=rule.patience,
+            total=float(self._base.weight.sum()),
+            is_plain=rule.l1 == 0.0 and rule.l2 == 0.0 and rule.average_from < 0,
+            is_judged=self._validation is None,
+        )
 
     def _make_blocks(self, n_problems: int) -> list[_Block]:
         """At most one block for each thread; with a step listener, one block, to keep the order."""
@@ -225,13 +252,15 @@ class PerceptronProcess:
             per_block = -(-n_problems // self._n_threads)
             if not self._view.is_dense:
                 per_block = -(-per_block // _CLASSES_PER_STEP) * _CLASSES_PER_STEP
-        with_l1, is_dense = self._rule.l1 > 0.0, self._view.is_dense
         return [
             _Block(
                 np.arange(start, min(start + per_block, n_problems)),
                 self._state,
-                is_dense=is_dense,
-                with_l1=with_l1,
+                self.stopping,
+                n_visits=len(self._base.rows),
+                n_columns=self._view.dense.shape[1],
+                is_dense=self._view.is_dense,
+                with_l1=self._rule.l1 > 0.0,
             )
             for start in range(0, n_problems, per_block)
         ]
@@ -240,11 +269,19 @@ class PerceptronProcess:
 
     @property
     def rounds(self) -> int:
-        return self._epoch
+        return max(block.epoch for block in self._blocks)
 
     @property
     def finished(self) -> bool:
-        return self._epoch >= self._rule.max_epochs or bool(self.stopping.converged.all())
+        return not self._running()
+
+    def _running(self) -> list[_Block]:
+        most = self._rule.max_epochs
+        return [
+            block
+            for block in self._blocks
+            if block.epoch < most and not block.epochs.converged.all()
+        ]
 
     @property
     def mistakes(self) -> np.ndarray:
@@ -268,51 +305,46 @@ class PerceptronProcess:
         return self._state
 
     def advance(self, work: float) -> float:
-        start = self._cursor
-        n_rows = max(1, int(work / self._work_of_a_row))
-        end = min(len(self._base.rows), start + n_rows)
-        while self._cursor < end:
-            until = min(end, self._cursor + len(self._buffer)) if self._view.is_dense else end
-            self._gather(until)
-            reached = self._learn(until)
-            self._cursor = reached
-            if reached < until:
-                break  # the trace is full
-        done = (self._cursor - start) * self._work_of_a_row
-        if self._cursor == len(self._base.rows):
-            self._end_epoch()
-        return done
+        """Some visits of each block, or fewer if something else is due after an epoch."""
+        running, before = self._running(), self._n_visits()
+        most = max(1, int(work / self._work_of_a_row))
+        full, trace = self._rule, StepTrace(self._trace, self._n_traced)
+        rule = StepRule(
+            full.eta, full.margin, full.fit_intercept, full.l1, full.l2, full.average_from
+        )
+
+        def learn(place: int) -> None:
+            block = running[place]
+            run_epochs(
+                self._view, block.buffer, block.gathered, self._base, block.visits,
+                block.some.start, block.arrays(), trace, rule, self._epoch_rule, block.epochs, most,
+            )  # fmt: skip
+
+        run_tiles(learn, len(running), self._n_threads)
+        for block in running:
+            self._look_at(block)
+        return (self._n_visits() - before) / len(running) * self._work_of_a_row
+
+    def _n_visits(self) -> int:
+        n = len(self._base.rows)
+        return sum(n * block.epoch + int(block.epochs.counts[CURSOR]) for block in self._blocks)
+
+    def _look_at(self, block: _Block) -> None:
+        """Judge an epoch by the held-out rows; keep the weights of problems that have stopped."""
+        self._require_finite(block)
+        if self._validation is not None and block.epoch > block.n_judged:
+            block.n_judged = block.epoch
+            error = self._validation.error(self.attributes())[block.some]
+            self.stopping.end_epoch(block.epoch, error, block.epochs.settled, block.some)
+        learning = ~block.epochs.converged
+        if (block.active != learning).any():
+            block.write_to(self._state)
+            block.active[:] = learning
 
     def _cells_of_a_row(self) -> float:
         if self._view.is_dense:
             return self._view.dense.shape[1] + 32.0
         return len(self._view.data) / max(1, len(self._view.indptr) - 1) + 32.0
-
-    def _gather(self, until: int) -> None:
-        """Copy the next dense rows to a buffer, because they are far apart in memory."""
-        if not self._view.is_dense:
-            return
-        rows = self._visits.rows[self._cursor : until]
-
-        n_tiles = -(-len(rows) // ROWS_PER_GATHER)
-        gather_rows(n_tiles, self._n_threads, self._view, rows, self._buffer)
-
-    def _learn(self, until: int) -> int:
-        reached = np.full(len(self._blocks), until)
-
-        def learn(b: int) -> None:
-            block = self._blocks[b]
-            reached[b] = visit_rows(
-                self._view, self._gathered, self._visits, self._cursor, until, block.problems[0],
-                block.arrays(), trace, self._epoch, rule,
-            )  # fmt: skip
-
-        full, trace = self._rule, StepTrace(self._trace, self._n_traced)
-        rule = StepRule(
-            full.eta, full.margin, full.fit_intercept, full.l1, full.l2, full.average_from
-        )
-        run_tiles(learn, len(self._blocks), self._n_threads)
-        return int(reached[0])
 
     def read_steps(self) -> list[PerceptronUpdate]:
         records = self._trace[: self._n_traced[0]]
@@ -322,55 +354,13 @@ class PerceptronProcess:
             for epoch, row, problem, value, step in records
         ]
 
-    # -- epochs --
-
-    def _begin_epoch(self) -> None:
-        self._cursor = 0
-        self._mistakes_before = self.mistakes
-        for block in self._blocks:
-            block.loss[:] = 0.0
-        if self._rule.shuffle:
-            self._shuffle()
-
-    def _shuffle(self) -> None:
-        epoch = np.uint64(self._rule.shuffle_key + self._epoch)
-        shuffle(self._order, np.uint64(self._rule.seed), epoch)
-        self._visits = self._base.permuted(self._order)
-
-    def _end_epoch(self) -> None:
-        self._epoch += 1
-        self._require_finite()
-        rule = self._rule
-        plain = rule.l1 == 0.0 and rule.l2 == 0.0 and rule.average_from < 0
-        settled = plain & (self.mistakes == self._mistakes_before)
-        self.stopping.end_epoch(self._epoch, self._epoch_loss(), settled)
-        for block in self._blocks:
-            learning = ~self.stopping.converged[block.problems]
-            if (block.active != learning).any():
-                block.write_to(self._state)  # keep the weights of problems that have just stopped
-                block.active[:] = learning
-        if not self.finished:
-            self._begin_epoch()
-
-    def _epoch_loss(self) -> np.ndarray:
-        """The mean loss during the epoch, or the error on the held-out rows after it."""
-        if self._validation is not None:
-            return self._validation.error(self.attributes())
-        return np.concatenate([block.loss for block in self._blocks]) / self._base.weight.sum()
-
-    def _require_finite(self) -> None:
-        for block in self._blocks:
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = float(block.W.sum() + block.b.sum())
-            is_finite = isfinite(total) or bool(
-                np.isfinite(block.W).all() and np.isfinite(block.b).all()
+    def _require_finite(self, block: _Block) -> None:
+        if block.scalars[3]:
+            raise NumericalOverflowError(
+                f"Floating-point under-/overflow occurred at epoch #{block.epoch}: the weights "
+                "of the perceptron grew beyond floating point. Scaling input data with "
+                "StandardScaler or MinMaxScaler might help, or a smaller eta0."
             )
-            if block.scalars[3] or not is_finite:
-                raise NumericalOverflowError(
-                    f"Floating-point under-/overflow occurred at epoch #{self._epoch}: the weights "
-                    "of the perceptron grew beyond floating point. Scaling input data with "
-                    "StandardScaler or MinMaxScaler might help, or a smaller eta0."
-                )
 
 
 class _Validation:

@@ -1,4 +1,4 @@
-"""The compiled loops of the perceptron: gather rows, compute scores, update after mistakes."""
+"""The compiled loops of the perceptron: epochs, scores, updates after mistakes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from margrove._runtime import kernel, region
+from margrove._runtime import kernel
+from margrove.margin.solvers.perceptron.epochs import end_epoch, shuffle
 from margrove.margin.solvers.perceptron.separation import scores_csr, scores_dense
 
-__all__ = ["ROWS_PER_GATHER", "BlockArrays", "StepRule", "StepTrace", "gather_rows", "visit_rows"]
+__all__ = [
+    "CURSOR",
+    "EPOCH",
+    "BlockArrays",
+    "EpochArrays",
+    "EpochRule",
+    "StepRule",
+    "StepTrace",
+    "run_epochs",
+    "visit_rows",
+]
 
-ROWS_PER_GATHER = 256  # of a tile
+CURSOR, EPOCH = range(2)  # places of `EpochArrays.counts`
 
 
 class BlockArrays(NamedTuple):
@@ -49,6 +60,44 @@ class StepRule(NamedTuple):
     average_from: int
 
 
+class EpochRule(NamedTuple):
+    """When epochs end; tol is NaN if the loss does not matter.
+
+    total       the weight of all rows
+    is_plain    whether a problem that made no mistake in an epoch cannot change any more
+    is_judged   whether each epoch is judged by the loss in it, not by the caller
+    """
+
+    seed: np.uint64
+    shuffle: bool
+    shuffle_key: np.uint64
+    most_epochs: int
+    tol: float
+    patience: int
+    total: float
+    is_plain: bool
+    is_judged: bool
+
+
+class EpochArrays(NamedTuple):
+    """Where the epochs of a block are, and the arrays of `EarlyStopping` for its K problems.
+
+    order     int64 (m,)  the visits of an epoch
+    counts    int64 (2,)  visits in this epoch, epochs
+    before    (K,)        mistakes before this epoch
+    settled   bool (K,)   whether the problem cannot change any more
+    """
+
+    order: np.ndarray
+    counts: np.ndarray
+    before: np.ndarray
+    settled: np.ndarray
+    best: np.ndarray
+    bad_epochs: np.ndarray
+    converged: np.ndarray
+    n_iter: np.ndarray
+
+
 class StepTrace(NamedTuple):
     """The recorded steps, for listeners.
 
@@ -58,15 +107,6 @@ class StepTrace(NamedTuple):
 
     records: np.ndarray
     used: np.ndarray
-
-
-@region(bare=True)
-def gather_rows(tile, X, rows, out):
-    """out[c] = row rows[c] of a dense X, in float64, for the rows of a tile."""
-    for c in range(tile * ROWS_PER_GATHER, min((tile + 1) * ROWS_PER_GATHER, len(rows))):
-        i = rows[c]
-        for j in range(out.shape[1]):
-            out[c, j] = X.dense[i, j]
 
 
 @kernel
@@ -185,3 +225,91 @@ def visit_rows(X, buffer, visits, start, end, first_problem, block, steps, epoch
         clock += weight
     scalars[0], scalars[1], scalars[2] = scale, l1_budget, clock
     return stopped
+
+
+@kernel
+def run_epochs(
+    X, buffer, gathered, base, visits, first_problem, block, steps, rule, epoch_rule, epochs,
+    most_visits,
+):  # fmt: skip
+    """Present up to most_visits rows to the problems of one block, some at a time.
+
+    `base` are all visits, in their base order. Those that come next are gathered in `visits`, and
+    their rows, if X is dense, in `buffer` (`gathered` is the same array), because they are far
+    apart in memory. It stops early if the records of steps are full, and after an epoch that the
+    caller judges, or after which a problem has converged or a weight is not finite.
+    """
+    order, counts = epochs.order, epochs.counts
+    while most_visits > 0:
+        if counts[CURSOR] == 0:
+            _begin_epoch(block, epoch_rule, epochs)
+        start = counts[CURSOR]
+        n = min(len(visits.rows), len(order) - start, most_visits)
+        _gather(X, base, order[start : start + n], visits, buffer)
+        reached = visit_rows(
+            X, gathered, visits, 0, n, first_problem, block, steps, counts[EPOCH], rule
+        )
+        counts[CURSOR] += reached
+        most_visits -= reached
+        if reached < n:
+            return
+        if counts[CURSOR] == len(order) and _end_epoch(block, epoch_rule, epochs):
+            return
+
+
+@kernel(inner=True)
+def _begin_epoch(block, rule, epochs):
+    for k in range(len(block.loss)):
+        block.loss[k] = 0.0
+        epochs.before[k] = block.mistakes[k]
+    if rule.shuffle:
+        shuffle(epochs.order, rule.seed, rule.shuffle_key + np.uint64(epochs.counts[EPOCH]))
+
+
+@kernel(inner=True)
+def _gather(X, base, order, visits, buffer):
+    """Copy the visits of an order, with the rows of a dense X in float64.
+
+    Short loops, so that many reads are under way at the same time.
+    """
+    for c in range(len(order)):
+        visits.rows[c] = base.rows[order[c]]
+    for c in range(len(order)):
+        visits.codes[c] = base.codes[order[c]]
+    for c in range(len(order)):
+        visits.weight[c] = base.weight[order[c]]
+    for c in range(len(order)):
+        visits.norms[c] = base.norms[order[c]]
+    if X.is_dense:
+        for c in range(len(order)):
+            row = visits.rows[c]
+            for j in range(X.dense.shape[1]):
+                buffer[c, j] = X.dense[row, j]
+
+
+@kernel(inner=True)
+def _end_epoch(block, rule, epochs):
+    """Whether the caller is to look at the block now."""
+    counts, mistakes, total = epochs.counts, block.mistakes, 0.0
+    counts[CURSOR] = 0
+    counts[EPOCH] += 1
+    for a in range(block.W.shape[0]):
+        for b in range(block.W.shape[1]):
+            total += 0.0 * block.W[a, b]  # NaN if a weight is not finite
+    for k in range(len(block.b)):
+        total += 0.0 * block.b[k]
+        epochs.settled[k] = rule.is_plain and mistakes[k] == epochs.before[k]
+    if total != 0.0:  # NaN, too
+        block.scalars[3] = 1.0
+    if block.scalars[3] != 0.0 or not rule.is_judged:
+        return True
+    for k in range(len(block.b)):
+        block.loss[k] /= rule.total
+    end_epoch(
+        counts[EPOCH], block.loss, epochs.settled, rule.tol, rule.patience, epochs.best,
+        epochs.bad_epochs, epochs.converged, epochs.n_iter,
+    )  # fmt: skip
+    n_new = 0
+    for k in range(len(block.b)):
+        n_new += block.active[k] and epochs.converged[k]
+    return n_new > 0 or counts[EPOCH] == rule.most_epochs

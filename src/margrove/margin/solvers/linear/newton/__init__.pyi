@@ -9,4 +9,5 @@ from .newton_process import MOST_FEATURES as MOST_FEATURES
 from .newton_process import NewtonProcess as NewtonProcess
 from .row_tiles import Tile as Tile
 from .row_tiles import TiledProblem as TiledProblem
+from .small_problems import is_for_gradients as is_for_gradients
 from .small_problems import is_small as is_small

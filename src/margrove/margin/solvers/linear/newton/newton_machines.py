@@ -11,7 +11,11 @@ import numpy as np
 from margrove.margin.linear import LinearProblem, OneVsRest
 from margrove.margin.solvers.linear.dual_coordinate_descent import CoordinateDescent
 from margrove.margin.solvers.linear.newton.newton_process import NewtonProcess
-from margrove.margin.solvers.linear.newton.small_problems import SmallNewton, is_small
+from margrove.margin.solvers.linear.newton.small_problems import (
+    SmallNewton,
+    is_for_gradients,
+    is_small,
+)
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult, better
 
 __all__ = ["MOST_TOGETHER", "NewtonMachines", "begin_newton", "groups_of_machines"]
@@ -29,7 +33,7 @@ def begin_newton(
     n_threads: int = 1,
 ) -> NewtonProcess | SmallNewton:
     """Newton's method for some machines of a problem, by default for all."""
-    if start is None and is_small(problem):
+    if start is None and (is_small(problem) or is_for_gradients(problem)):
         return SmallNewton(problem, demand, machines=machines)
     return NewtonProcess(problem, demand, machines=machines, start=start, n_threads=n_threads)
 

@@ -30,6 +30,7 @@ __all__ = [
     "NewtonRule",
     "make_system",
     "offered_dual",
+    "set_gradient",
     "solved",
     "spread_of",
 ]
@@ -264,24 +265,31 @@ def _scale_inside(sums, factors):
 def make_system(squares, gradient, width, w, b, price, balance, signed, has_bias):
     """The system of a Newton step in place of X'DX, and the gradient."""
     d = len(w)
+    set_gradient(gradient, w, b, price, balance, signed, has_bias)
     if width > 0.0:
         for i in range(d + 1):
             for j in range(d + 1):
                 squares[i, j] /= width
     for j in range(d):
         squares[j, j] += 1.0
-        gradient[j] = w[j]
-        for part in range(len(signed)):
-            gradient[j] -= signed[part, j]
     if has_bias:
         squares[d, d] += price
-        gradient[d] = price * b - balance
         if squares[d, d] <= 0.0:  # no row has curvature: b has a slope only
             squares[d, d] = 1.0
         return
     for j in range(d):
         squares[d, j] = squares[j, d] = 0.0
-    squares[d, d], gradient[d] = 1.0, 0.0
+    squares[d, d] = 1.0
+
+
+@kernel(inner=True)
+def set_gradient(gradient, w, b, price, balance, signed, has_bias):
+    """The gradient (d + 1,), the intercept's last; 0 there without one."""
+    for j in range(len(w)):
+        gradient[j] = w[j]
+        for part in range(len(signed)):
+            gradient[j] -= signed[part, j]
+    gradient[len(w)] = price * b - balance if has_bias else 0.0
 
 
 def spread_of(target: np.ndarray) -> float:

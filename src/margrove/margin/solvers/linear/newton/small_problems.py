@@ -3,6 +3,10 @@
 The method is that of `newton_process`, and so are the passes over the rows. On few rows and
 features a step takes microseconds, and in Python a tenth of a millisecond. So here the machines are
 solved one after the other by compiled code, which returns after some steps, or at the end.
+
+With few features, systems are factorised, and passes go along the columns of X. With more, passes
+go along the rows, and systems are solved by conjugate gradients: for a good step some ten products
+are enough, where a factorisation costs as much as a hundred. If they are not, the process is slow.
 """
 
 from __future__ import annotations
@@ -11,14 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from margrove._data import read_only
-from margrove._runtime import kernel
+from margrove._data import Rows, read_only
+from margrove._runtime import dot, four_dots, kernel
 from margrove.margin.linear import LinearProblem, OneVsRest
 from margrove.margin.solvers.linear.newton.line_search import LENGTH, begin_line, search_line
 from margrove.margin.solvers.linear.newton.newton_steps import (
     NEWTON,
     make_system,
     offered_dual,
+    set_gradient,
     spread_of,
 )
 from margrove.margin.solvers.linear.newton.row_passes import (
@@ -33,30 +38,47 @@ from margrove.margin.solvers.linear.newton.row_passes import (
 )
 from margrove.margin.solvers.linear.newton.row_tiles import tiled
 from margrove.margin.solvers.linear.result import LinearDemand, LinearResult
-from margrove.margin.solvers.linear.row_losses import RowLosses, losses_of
+from margrove.margin.solvers.linear.row_groups import reading_order
+from margrove.margin.solvers.linear.row_losses import RowLosses, is_smooth, losses_of
+from margrove.margin.solvers.linear.row_sums import add_row, row_value
 
-__all__ = ["SmallNewton", "is_small"]
+__all__ = ["SmallNewton", "is_for_gradients", "is_small"]
 
 _MOST_CELLS = 20_000
 _MOST_FEATURES = 64
+_MOST_CELLS_BY_ROWS, _MOST_ROWS = 1_000_000, 5_000
+_MOST_PRODUCTS = 60  # of a system, which then takes as long as to form and to factorise it
+_RESIDUAL = 0.1  # of conjugate gradients, relative; smaller ones lead to more products in all
 
 # The places of the numbers of a machine.
 _B, _WIDTH, _PRIMAL, _DUAL, _GAP, _IDLE, _ROUNDS, _SLOT, _CENTRE, _BEST, _BEST_B = range(11)
-_BALANCE, _SLOPE, _CONVERGED, _IS_STUCK, N_NUMBERS = 11, 12, 13, 14, 15
+_BALANCE, _SLOPE, _CONVERGED, _IS_STUCK, _IS_SLOW, N_NUMBERS = 11, 12, 13, 14, 15, 16
 
 
 def is_small(problem: LinearProblem | OneVsRest) -> bool:
-    """Whether the problem is one for `SmallNewton`."""
+    """Whether the problem is one for `SmallNewton`, which then factorises its systems."""
     d = problem.n_features
     return problem.X.is_dense and d <= _MOST_FEATURES and d * len(problem) <= _MOST_CELLS
+
+
+def is_for_gradients(problem: LinearProblem | OneVsRest) -> bool:
+    """Whether `SmallNewton` solves the systems of this problem by conjugate gradients."""
+    d, m = problem.n_features, len(problem)
+    is_single = isinstance(problem, LinearProblem) or problem.n_machines == 1
+    is_dense_and_smooth = problem.X.is_dense and is_smooth(problem)
+    fits = d <= m and (m <= _MOST_ROWS or d * m <= _MOST_CELLS_BY_ROWS)
+    return is_single and is_dense_and_smooth and fits and not is_small(problem)
 
 
 class _Given(NamedTuple):
     """A problem for compiled code, with the class of each machine.
 
-    columns   (d + 1, m)  those of X, and a last one of ones
+    columns   (d + 1, m)  those of X, and a last one of ones; none if passes go along the rows
     """
 
+    X: Rows
+    rows: np.ndarray
+    by_rows: bool
     columns: np.ndarray
     losses: RowLosses
     own: np.ndarray
@@ -79,7 +101,9 @@ class _State(NamedTuple):
 
     Of the current machine: values (m,), the parts of its dual variables (P, m) and X' of them
     (P, d), columns of the rows with curvature (d + 2, m), sums over the rows, the system of a step,
-    with its factor (2, d + 1, d + 1), vectors (4, d + 1), and the state of a line search.
+    with its factor (2, d + 1, d + 1), vectors (6, d + 1), and the state of a line search.
+
+    chosen  int64 (m,)  by rows: those with curvature
     """
 
     current: np.ndarray
@@ -98,6 +122,7 @@ class _State(NamedTuple):
     systems: np.ndarray
     vectors: np.ndarray
     line: np.ndarray
+    chosen: np.ndarray
 
 
 class SmallNewton:
@@ -118,11 +143,16 @@ class SmallNewton:
         m, d, K = len(problem), problem.n_features, len(machines)
         self.total: int | None = demand.epochs
         self._result: LinearResult | None = None
-        self._order = np.arange(m)
+        self._order = reading_order(problem.X, d, problem.rows)
         has_bias, losses = bool(np.isfinite(problem.bias_price)), losses_of(problem, self._order)
-        columns = np.ones((d + 1, m))
-        columns[:d] = problem.X.dense[problem.rows].T
+        by_rows = not is_small(problem)
+        columns = np.ones((0, 0) if by_rows else (d + 1, m))
+        if not by_rows:
+            columns[:d] = problem.X.dense[problem.rows[self._order]].T
         self._given = _Given(
+            X=problem.X,
+            rows=read_only(problem.rows[self._order]),
+            by_rows=by_rows,
             columns=read_only(columns),
             losses=losses,
             own=np.arange(machines.start, machines.stop, dtype=np.int64) + int(is_second),
@@ -146,11 +176,12 @@ class SmallNewton:
             flags=np.zeros((2, m), np.uint8),
             parts=np.empty((n_parts, m)),
             signed=np.empty((n_parts, d)),
-            curved=np.empty((d + 2, m)),
+            curved=np.empty((0, 0) if by_rows else (d + 2, m)),
             sums=np.empty(N_SUMS),
-            systems=np.empty((2, d + 1, d + 1)),
-            vectors=np.empty((4, d + 1)),
+            systems=np.empty((2, 0, 0) if by_rows else (2, d + 1, d + 1)),
+            vectors=np.empty((6, d + 1)),
             line=np.empty(8),
+            chosen=np.empty(m, np.int64),
         )
         numbers = self._state.numbers
         numbers[:, _WIDTH] = 0.0 if rows.is_smooth else self._given.reach
@@ -172,6 +203,11 @@ class SmallNewton:
     def finished(self) -> bool:
         return self.n_finished == len(self._given.own)
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether conjugate gradients take longer than to factorise the systems."""
+        return bool(self._state.numbers[:, _IS_SLOW].any())
+
     def figures(self) -> dict[str, float]:
         numbers = self._state.numbers[: self.n_finished + 1]
         gap = np.maximum(numbers[:, _PRIMAL] - numbers[:, _DUAL], 0.0)
@@ -181,8 +217,10 @@ class SmallNewton:
         return []
 
     def advance(self, work: float) -> float:
-        d, m = self._given.columns.shape
+        m, d = len(self._order), self._state.w.shape[1]
         cost = m * (d + 10.0) + d**3 / 6.0
+        if self._given.by_rows:
+            cost = 20.0 * m * d
         return cost * float(_advance(self._given, self._state, max(1, int(work / cost))))
 
     def result(self) -> LinearResult:
@@ -220,6 +258,8 @@ class SmallNewton:
 def _advance(given, state, most_steps):
     """Newton steps of one machine after the other; returns how many. At first all are at zero."""
     if state.current[0] < 0:
+        if given.by_rows:
+            _set_diagonal(given, state.vectors[5])
         _go_on(given, state)
     for count in range(most_steps):
         k = state.current[0]
@@ -240,7 +280,7 @@ def _go_on(given, state):
             is_over = numbers[_CONVERGED] + numbers[_IS_STUCK] > 0.0
             if not is_over and numbers[_ROUNDS] < given.most_rounds:
                 return
-            _set_values(given.columns, state.best[k], numbers[_BEST_B], state.moves[k])
+            _set_values(given, state.best[k], numbers[_BEST_B], state.moves[k])
         state.current[0] += 1
         if k + 1 == len(given.own):
             return
@@ -253,7 +293,7 @@ def _go_on(given, state):
 def _write_best_values(given, state):
     """Values at the best points of machines that are not solved; only after the last step."""
     for k in range(state.current[0], len(given.own)):
-        _set_values(given.columns, state.best[k], state.numbers[k, _BEST_B], state.moves[k])
+        _set_values(given, state.best[k], state.numbers[k, _BEST_B], state.moves[k])
 
 
 @kernel(inner=True)
@@ -263,7 +303,7 @@ def _take_step(given, state, k):
     _set_direction(given, state, k)
     if numbers[_SLOPE] < 0.0:
         bias_step = step[len(w)]
-        _set_values(given.columns, step[: len(w)], bias_step, moves)
+        _set_values(given, step[: len(w)], bias_step, moves)
         linear, quadratic = given.price * numbers[_B] * bias_step, given.price * bias_step**2
         for j in range(len(w)):
             linear += w[j] * step[j]
@@ -316,7 +356,7 @@ def _measure_afresh(given, state, k):
     for j in range(len(w)):
         w[j] = state.best[k, j]
     numbers[_B], numbers[_PRIMAL] = numbers[_BEST_B], np.inf
-    _set_values(given.columns, w, numbers[_B], state.values)
+    _set_values(given, w, numbers[_B], state.values)
     _measure(given, state, k)
 
 
@@ -357,9 +397,7 @@ def _measure(given, state, k):
             given.losses, own, numbers[_WIDTH], 0, state.values, centre, beta, flags[0], flags[1],
             parts, sums,
         )  # fmt: skip
-    for p in range(len(parts)):
-        for j in range(len(w)):
-            state.signed[p, j] = _product(parts[p], given.columns[j])
+    _combine(given, parts, state.signed)
     numbers[_BALANCE] = sums[MASSES] - sums[MASSES + 1] + sums[MASSES + 2] - sums[MASSES + 3]
     primal = 0.5 * given.price * numbers[_B] ** 2 + sums[LOSS]
     for j in range(len(w)):
@@ -388,27 +426,39 @@ def _offer_dual(given, state, k, primal):
 
 
 @kernel(inner=True)
-def _set_values(columns, w, b, values):
+def _set_values(given, w, b, values):
     """values = X w + b"""
     for i in range(len(values)):
         values[i] = b
+    if given.by_rows:
+        for i in range(len(values)):
+            values[i] += row_value(given.X, given.rows[i], w)
+        return
     for j in range(len(w)):
-        column, weight = columns[j], w[j]
+        column, weight = given.columns[j], w[j]
         for i in range(len(values)):
             values[i] += weight * column[i]
 
 
-@kernel(inner=True, fast_sums=True)
-def _product(x, z):
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * z[j]
-    return total
+@kernel(inner=True)
+def _combine(given, parts, signed):
+    """signed = parts X"""
+    for p in range(len(parts)):
+        for j in range(signed.shape[1]):
+            signed[p, j] = 0.0 if given.by_rows else dot(parts[p], given.columns[j])
+    if given.by_rows:
+        for i in range(parts.shape[1]):
+            for p in range(len(parts)):
+                if parts[p, i] != 0.0:
+                    add_row(given.X, given.rows[i], parts[p, i], signed[p])
 
 
 @kernel(inner=True)
 def _set_direction(given, state, k):
     """The Newton step of w and b, and the slope along it."""
+    if given.by_rows:
+        _set_direction_by_gradients(given, state, k)
+        return
     numbers, system, vectors = state.numbers[k], state.systems[0], state.vectors
     step, gradient = vectors[0], vectors[1]
     _sum_squares(given.columns, given.losses.factor, state.flags[0], state.curved, system)
@@ -417,7 +467,96 @@ def _set_direction(given, state, k):
         state.signed, given.has_bias,
     )  # fmt: skip
     _solve(system, gradient, step, vectors[2], state.systems[1])
-    numbers[_SLOPE] = _product(gradient, step)
+    numbers[_SLOPE] = dot(gradient, step)
+
+
+@kernel(inner=True)
+def _set_direction_by_gradients(given, state, k):
+    """The same by conjugate gradients, for squared losses; see `conjugate_gradients`."""
+    numbers, vectors, d = state.numbers[k], state.vectors, len(state.w[k])
+    step, gradient, residual = vectors[0], vectors[1], vectors[2]
+    direction, product, diagonal = vectors[3], vectors[4], vectors[5]
+    set_gradient(
+        gradient, state.w[k], numbers[_B], given.price, numbers[_BALANCE], state.signed,
+        given.has_bias,
+    )  # fmt: skip
+    chosen = state.chosen[: _choose_curved(state.flags[0], state.chosen)]
+    has_bias = given.has_bias and (len(chosen) > 0 or given.price > 0.0)
+    energy = 0.0
+    for j in range(d + 1):
+        step[j], residual[j], direction[j] = 0.0, -gradient[j], -gradient[j] / diagonal[j]
+        energy += residual[j] * direction[j]
+    goal, n_products = _RESIDUAL**2 * energy, 0
+    while energy > goal and n_products < _MOST_PRODUCTS:
+        n_products += 1
+        _multiply(given, chosen, has_bias, direction, product)
+        along = dot(direction, product)
+        if not along > 0.0:
+            break
+        length, fresh = energy / along, 0.0
+        for j in range(d + 1):
+            step[j] += length * direction[j]
+            residual[j] -= length * product[j]
+            fresh += residual[j] * residual[j] / diagonal[j]
+        for j in range(d + 1):
+            direction[j] = residual[j] / diagonal[j] + fresh / energy * direction[j]
+        energy = fresh
+    numbers[_IS_SLOW] = 1.0 if n_products == _MOST_PRODUCTS else 0.0
+    numbers[_SLOPE] = dot(gradient, step)
+
+
+@kernel(inner=True)
+def _choose_curved(flags, chosen):
+    """The rows with curvature come first; returns how many they are."""
+    count = 0
+    for i in range(len(flags)):
+        chosen[count] = i
+        count += flags[i]
+    return count
+
+
+@kernel(inner=True)
+def _set_diagonal(given, diagonal):
+    """The diagonal of the system of all rows, for those of some rows, too."""
+    d = len(diagonal) - 1
+    for j in range(d):
+        diagonal[j] = 1.0
+    diagonal[d] = given.price
+    for i in range(len(given.rows)):
+        x, factor = given.X.dense[given.rows[i]], given.losses.factor[i]
+        for j in range(d):
+            diagonal[j] += factor * x[j] * x[j]
+        diagonal[d] += factor
+
+
+@kernel(inner=True)
+def _multiply(given, chosen, has_bias, vector, product):
+    """The product of the system and a vector; without a bias, its last equation is b = -gradient.
+
+    Four rows at a time, so that vector and product are read once for all of them.
+    """
+    X, rows, factor = given.X.dense, given.rows, given.losses.factor
+    d, n = len(vector) - 1, len(chosen)
+    w, out, shift, total = vector[:d], product[:d], 0.0, vector[d]
+    if has_bias:
+        shift, total = vector[d], given.price * vector[d]
+    for j in range(d):
+        out[j] = w[j]
+    for place in range(0, n - n % 4, 4):
+        i, j, k, m = chosen[place], chosen[place + 1], chosen[place + 2], chosen[place + 3]
+        first, second, third, fourth = X[rows[i]], X[rows[j]], X[rows[k]], X[rows[m]]
+        a, b, c, e = four_dots(w, first, second, third, fourth)
+        a, b = factor[i] * (a + shift), factor[j] * (b + shift)
+        c, e = factor[k] * (c + shift), factor[m] * (e + shift)
+        for p in range(d):
+            out[p] += (a * first[p] + b * second[p]) + (c * third[p] + e * fourth[p])
+        total += (a + b) + (c + e) if has_bias else 0.0
+    for place in range(n - n % 4, n):
+        i = chosen[place]
+        value = factor[i] * (dot(X[rows[i]], w) + shift)
+        add_row(given.X, rows[i], value, out)
+        total += value if has_bias else 0.0
+    product[d] = total
 
 
 @kernel(inner=True)
@@ -434,7 +573,7 @@ def _sum_squares(columns, factor, flags, curved, system):
                 kept[count], weighted[count] = column[i], factor[i] * column[i]
                 count += 1
         for b in range(a + 1):
-            system[a, b] = _product(weighted, curved[b, :n])
+            system[a, b] = dot(weighted, curved[b, :n])
 
 
 @kernel(inner=True)
@@ -454,7 +593,7 @@ def _solve(system, gradient, step, scale, lower):
             return
         jitter = max(1e-14, 100.0 * jitter)
     for a in range(n):
-        step[a] = (-scale[a] * gradient[a] - _product(lower[a, :a], step[:a])) / lower[a, a]
+        step[a] = (-scale[a] * gradient[a] - dot(lower[a, :a], step[:a])) / lower[a, a]
     for back in range(n):
         a = n - 1 - back
         step[a] /= lower[a, a]
@@ -469,9 +608,9 @@ def _factorise(system, scale, diagonal, lower):
     """Cholesky's factor of the scaled system; False if it is not positive definite."""
     for a in range(len(scale)):
         for b in range(a):
-            value = scale[a] * scale[b] * system[a, b] - _product(lower[a, :b], lower[b, :b])
+            value = scale[a] * scale[b] * system[a, b] - dot(lower[a, :b], lower[b, :b])
             lower[a, b] = value / lower[b, b]
-        square = diagonal - _product(lower[a, :a], lower[a, :a])
+        square = diagonal - dot(lower[a, :a], lower[a, :a])
         if not square > 0.0:
             return False
         lower[a, a] = np.sqrt(square)
