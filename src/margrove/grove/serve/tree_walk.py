@@ -7,16 +7,19 @@ trees, and tables with missing values, are walked row by row with the arrays of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from margrove._data import read_only
 from margrove._runtime import kernel, region
+from margrove.grove.serve.row_blocks import dense_rows, sparse_blocks
 from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD, TreeArrays
 
 __all__ = ["Questions", "branch_of", "leaves_of", "questions_of", "values_of"]
 
+_CELLS_OF_A_BLOCK, _ROWS_OF_A_BLOCK = 1 << 18, 128  # of a sparse table
 _CELLS_AT_ONCE = 1 << 16  # they stay in the cache: the check for infinity reads them first
 
 
@@ -52,38 +55,62 @@ def questions_of(tree: TreeArrays) -> Questions:
 
 def leaves_of(
     tree: TreeArrays,
-    X: np.ndarray,
+    X: Any,
     *,
     n_threads: int = 1,
     on_infinity: Callable[[], None] | None = None,
 ) -> np.ndarray:
-    """The leaf of each row of a dense float64 or float32 X (NaN is missing), int64 (n,).
+    """The leaf of each row of a float64 or float32 X, dense or CSR (NaN is missing), int64 (n,).
 
     Where a row would take all branches, it takes the heaviest. `on_infinity` is called if X
-    contains infinity; this is found during the walk, so that X is read only once.
+    contains infinity; in a dense X this is found during the walk, so that X is read only once.
     """
     tree.require_sound()
     n_wanted = max(int(tree.feature.max()) + 1, tree.coef.shape[1] if len(tree.coef) else 0)
     if X.ndim != 2 or X.shape[1] < n_wanted:
         raise ValueError(f"X must have {n_wanted} features for this tree. Got shape {X.shape}.")
-    found = np.empty(len(X), np.int64)
+    found = np.empty(X.shape[0], np.int64)
     questions = questions_of(tree)._replace(missing_child=_certain_branches(tree))
-    packed = _packed(tree) if np.all(tree.kind <= THRESHOLD) else None
-    at_once = max(64, _CELLS_AT_ONCE // max(1, X.shape[1]))
-    per_tile = 4 * at_once
-    n_tiles = -(-len(X) // per_tile)
-    finite = np.ones(max(n_tiles, 1), dtype=bool)
-
-    rows = read_only(np.ascontiguousarray(X))
-    if packed is None:
-        finite[:] = False
-        _walk_tile(n_tiles, n_threads, per_tile, rows, questions, found)
+    if sp.issparse(X):
+        if on_infinity is not None and np.isinf(X.data).any():
+            on_infinity()
+        asked = np.arange(X.shape[1])
+        if not len(tree.coef):  # only columns that the tree asks for are written out
+            asked = np.unique(tree.feature[tree.kind != LEAF])
+            numbers = np.searchsorted(asked, tree.feature)
+            questions = questions._replace(feature=read_only(numbers.astype(np.int32)))
+        at_once = max(_ROWS_OF_A_BLOCK, _CELLS_OF_A_BLOCK // max(1, len(asked)))
+        blocks = sparse_blocks(X, asked, at_once, n_threads)
     else:
-        _walk_packed_tile(n_tiles, n_threads, per_tile, rows, packed, at_once, questions, found,
-                          finite)  # fmt: skip
-    if on_infinity is not None and not finite.all() and np.isinf(X).any():
+        blocks = iter([(0, read_only(np.ascontiguousarray(X)))])
+    packed = _packed(questions, tree.depth) if np.all(tree.kind <= THRESHOLD) else None
+    is_finite = True
+    for begin, rows in blocks:
+        part = found[begin : begin + len(rows)]
+        is_finite &= _walk_rows(rows, questions, packed, n_threads, part)
+    if on_infinity is not None and not is_finite and not sp.issparse(X) and np.isinf(X).any():
         on_infinity()
     return found
+
+
+def _walk_rows(
+    rows: np.ndarray,
+    questions: Questions,
+    packed: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
+    n_threads: int,
+    found: np.ndarray,
+) -> bool:
+    """Write the leaves of rows; whether it was seen that they are finite."""
+    at_once = max(64, _CELLS_AT_ONCE // max(1, rows.shape[1]))
+    per_tile = 4 * at_once
+    n_tiles = -(-len(rows) // per_tile)
+    if packed is None:
+        _walk_tile(n_tiles, n_threads, per_tile, rows, questions, found)
+        return False
+    finite = np.ones(max(n_tiles, 1), dtype=bool)
+    _walk_packed_tile(n_tiles, n_threads, per_tile, rows, packed, at_once, questions, found,
+                      finite)  # fmt: skip
+    return bool(finite.all())
 
 
 def _certain_branches(tree: TreeArrays) -> np.ndarray:
@@ -97,11 +124,12 @@ def _certain_branches(tree: TreeArrays) -> np.ndarray:
     return certain
 
 
-def values_of(tree: TreeArrays, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+def values_of(tree: TreeArrays, X: Any, leaves: np.ndarray) -> np.ndarray:
     """The value of each row's leaf; the weighted mean for rows that take several branches."""
     value: np.ndarray = np.take(tree.value, leaves, axis=0)  # an index is ten times as slow
     if np.any((tree.missing_child < 0) & (tree.n_children > 0)):
-        _mix(X, questions_of(tree), tree.weight, tree.value, value)
+        rows = dense_rows(X) if sp.issparse(X) else X
+        _mix(rows, questions_of(tree), tree.weight, tree.value, value)
     return value
 
 
@@ -140,22 +168,25 @@ def _mix(X, questions, weight, value, mixed):
                 size += 1
 
 
-def _packed(tree: TreeArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _packed(
+    questions: Questions, depth: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes of 16 bytes, level by level, siblings side by side: threshold; feature, left child.
 
     A leaf is its own left child, and its threshold is infinite: a row that has arrived stays there,
     so a step needs no test for leaves. Returned are the words of the nodes as float64 (2N,), the
     same memory as int64 (2N,), and the number of each node in the tree.
     """
-    order = np.argsort(tree.depth, kind="stable")
-    number = np.empty(len(tree), np.int64)
-    number[order] = np.arange(len(tree))
-    inner = tree.kind[order] != LEAF
-    left = np.arange(len(tree))
-    left[inner] = number[tree.children[tree.first_child[order[inner]]]]
-    fields = np.empty((len(tree), 2), np.int64)
-    fields[:, 0] = np.where(inner, tree.threshold[order], np.inf).view(np.int64)
-    fields[:, 1] = (np.where(inner, tree.feature[order], 0).astype(np.int64) << 32) | left
+    n = len(depth)
+    order = np.argsort(depth, kind="stable")
+    number = np.empty(n, np.int64)
+    number[order] = np.arange(n)
+    inner = questions.kind[order] != LEAF
+    left = np.arange(n)
+    left[inner] = number[questions.children[questions.first_child[order[inner]]]]
+    fields = np.empty((n, 2), np.int64)
+    fields[:, 0] = np.where(inner, questions.threshold[order], np.inf).view(np.int64)
+    fields[:, 1] = (np.where(inner, questions.feature[order], 0).astype(np.int64) << 32) | left
     flat = fields.ravel()
     return flat.view(np.float64), flat, order
 
