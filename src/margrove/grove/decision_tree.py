@@ -40,7 +40,7 @@ from margrove.grove.grow import (
     stop_at_error,
     stop_without_improvement,
 )
-from margrove.grove.grow.search import CustomSearch
+from margrove.grove.grow.search import CustomSearch, sparse_rows_of
 from margrove.grove.growth_limits import (
     GREEDY_DEPTH,
     GrowthLimits,
@@ -275,9 +275,11 @@ class DecisionTree(Estimator):
             )
         if self.split == "binary":
             columns = columns_of(data, with_values=rules.random)
+            sparse = sparse_rows_of(training.table.X, columns, training.targets, rules)
             return TreeBuilder(
                 columns, training.targets, rules, training.rows,
                 max_leaves=max_leaves, n_threads=n_threads, custom=self._custom_search(training),
+                sparse=sparse,
             )  # fmt: skip
         self._check_multiway(training, data, rules)
         return MultiwayTreeBuilder(

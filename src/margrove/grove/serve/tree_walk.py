@@ -1,7 +1,7 @@
 """Rows walk through a tree of `tree_arrays`, to their leaves.
 
 Trees whose splits are all thresholds are walked in a packed form, sixteen rows at a time. Other
-trees, and tables with missing values, are walked row by row with the arrays of `Questions`.
+trees, tables with missing values and few rows are walked row by row with the arrays of `Questions`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD,
 __all__ = ["Questions", "branch_of", "leaves_of", "questions_of", "values_of"]
 
 _CELLS_OF_A_BLOCK, _ROWS_OF_A_BLOCK = 1 << 18, 128  # of a sparse table
+_WALKS_AT_ONCE = 16
+_NODES_OF_A_ROW = 2  # measured
 _CELLS_AT_ONCE = 1 << 16  # they stay in the cache: the check for infinity reads them first
 
 
@@ -83,7 +85,9 @@ def leaves_of(
         blocks = sparse_blocks(X, asked, at_once, n_threads)
     else:
         blocks = iter([(0, read_only(np.ascontiguousarray(X)))])
-    packed = _packed(questions, tree.depth) if np.all(tree.kind <= THRESHOLD) else None
+    packed = None  # a tree of many nodes is not packed for a few rows
+    if _NODES_OF_A_ROW * X.shape[0] >= len(tree) and np.all(tree.kind <= THRESHOLD):
+        packed = _packed(questions, tree.depth)
     is_finite = True
     for begin, rows in blocks:
         part = found[begin : begin + len(rows)]
@@ -206,40 +210,43 @@ def _is_finite(X, begin, end):
 def _walk_packed(X, thresholds, fields, order, at_once, found):
     """Find the leaves of all rows; False, with the rest left undone, where X is not finite.
 
-    Sixteen rows walk at a time: while one waits for memory, the others go on.
+    Sixteen rows walk at a time: while one waits for memory, the others go on. X must have as many.
     """
-    n, width = X.shape[0], 16
-    at = np.zeros(width, np.int64)
+    n, d = X.shape
+    cells = np.ravel(X)
+    at = np.zeros(_WALKS_AT_ONCE, np.int64)
     low = np.int64(0xFFFFFFFF)
     for first in range(0, n, at_once):
         last = min(first + at_once, n)
         if not _is_finite(X, first, last):
             return False
-        for begin in range(first, last, width):
-            size = min(width, last - begin)
-            for k in range(width):
+        for start in range(first, last, _WALKS_AT_ONCE):
+            begin = min(start, n - _WALKS_AT_ONCE)  # the last ones may overlap those before
+            for k in range(_WALKS_AT_ONCE):
                 at[k] = 0
-            changed = 1
+            changed = np.int64(1)
             while changed:
-                changed = 0
-                for k in range(size):
+                changed = np.int64(0)
+                row = np.uint64(begin * d)
+                for k in range(_WALKS_AT_ONCE):  # a constant, so that the compiler unrolls the loop
                     node = np.uint64(2 * at[k])
                     field = fields[node + np.uint64(1)]
-                    value = X[np.uint64(begin + k), np.uint64(field >> 32)]
-                    following = (field & low) + (value > thresholds[node])
+                    value = cells[row + np.uint64(field >> 32)]
+                    following = (field & low) + np.int64(value > thresholds[node])
                     changed |= following ^ at[k]
                     at[k] = following
-            for k in range(size):
+                    row += np.uint64(d)
+            for k in range(_WALKS_AT_ONCE):
                 found[begin + k] = order[at[k]]
     return True
 
 
 @region
 def _walk_packed_tile(tile, size, X, packed, at_once, questions, found, finite):
-    """A run of rows in the packed form, or row by row if it is not finite."""
+    """A run of rows in the packed form, or row by row if it is short or not finite."""
     begin, end = tile * size, min((tile + 1) * size, X.shape[0])
     rows, leaves = X[begin:end], found[begin:end]
-    finite[tile] = _walk_packed(rows, *packed, at_once, leaves)
+    finite[tile] = end - begin >= _WALKS_AT_ONCE and _walk_packed(rows, *packed, at_once, leaves)
     if not finite[tile]:
         _walk(rows, questions, leaves)
 
