@@ -17,7 +17,14 @@ from margrove._runtime import kernel, region
 from margrove.grove.serve.row_blocks import dense_rows, sparse_blocks
 from margrove.grove.serve.tree_arrays import LEAF, MULTIWAY, OBLIQUE, THRESHOLD, TreeArrays
 
-__all__ = ["Questions", "branch_of", "leaves_of", "questions_of", "values_of"]
+__all__ = [
+    "Questions",
+    "branch_of",
+    "leaves_of",
+    "questions_of",
+    "sums_of_trees",
+    "values_of",
+]
 
 _CELLS_OF_A_BLOCK, _ROWS_OF_A_BLOCK = 1 << 18, 128  # of a sparse table
 _WALKS_AT_ONCE = 16
@@ -128,6 +135,68 @@ def _certain_branches(tree: TreeArrays) -> np.ndarray:
     return certain
 
 
+def sums_of_trees(
+    trees: list[TreeArrays],
+    columns: list[np.ndarray],
+    values: list[np.ndarray],
+    X: Any,
+    n_threads: int,
+) -> np.ndarray | None:
+    """The sums of the values of each row's leaves, (n, any), tree after tree.
+
+    None where trees had better be walked one by one: for few rows, splits other than thresholds,
+    and missing or infinite values.
+
+    columns    int64: the columns of X that each tree was grown on
+    values     float64 (N, any)  of the nodes of each tree
+    X          float64 or float32 of the checked columns, dense or CSR
+    """
+    n_nodes = sum(map(len, trees))
+    if n_nodes > _NODES_OF_A_ROW * X.shape[0] or X.shape[0] < _WALKS_AT_ONCE:
+        return None
+    for tree in trees:
+        tree.require_sound()
+    if not all(np.all(tree.kind <= THRESHOLD) for tree in trees):
+        return None
+    pairs = zip(trees, columns, strict=True)
+    features = [np.where(tree.kind != LEAF, own[tree.feature], own[0]) for tree, own in pairs]
+    if any(one.min() < 0 or one.max() >= X.shape[1] for one in features):
+        return None
+    if sp.issparse(X):
+        asked = np.unique(np.concatenate(features))
+        features = [np.searchsorted(asked, one) for one in features]
+        if np.isinf(X.data).any():
+            return None
+        at_once = max(_ROWS_OF_A_BLOCK, _CELLS_OF_A_BLOCK // len(asked))
+        blocks = sparse_blocks(X, asked, at_once, n_threads)
+    else:
+        blocks = iter([(0, read_only(np.ascontiguousarray(X)))])
+    packed, roots = _joined(trees, features)
+    joined, sums = np.concatenate(values), np.zeros((X.shape[0], values[0].shape[1]))
+    for begin, rows in blocks:
+        size = max(_ROWS_OF_A_BLOCK, _CELLS_AT_ONCE // max(1, rows.shape[1]))
+        finite = np.ones(-(-len(rows) // size), dtype=bool)
+        own = sums[begin : begin + len(rows)]
+        _sum_tile(len(finite), n_threads, size, rows, packed, roots, joined, own, finite)
+        if not finite.all():
+            return None
+    return sums
+
+
+def _joined(
+    trees: list[TreeArrays], features: list[np.ndarray]
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """Packed trees one after the other, nodes numbered through, and the root of each."""
+    parts = [
+        _packed(questions_of(tree)._replace(feature=feature), tree.depth)
+        for tree, feature in zip(trees, features, strict=True)
+    ]
+    roots = np.append(0, np.cumsum([len(tree) for tree in trees]))
+    fields = np.concatenate([part[1] for part in parts])
+    order = np.concatenate([part[2] + root for part, root in zip(parts, roots, strict=False)])
+    return (fields.view(np.float64), fields, order), roots
+
+
 def values_of(tree: TreeArrays, X: Any, leaves: np.ndarray) -> np.ndarray:
     """The value of each row's leaf; the weighted mean for rows that take several branches."""
     value: np.ndarray = np.take(tree.value, leaves, axis=0)  # an index is ten times as slow
@@ -208,7 +277,18 @@ def _is_finite(X, begin, end):
 
 @kernel
 def _walk_packed(X, thresholds, fields, order, at_once, found):
-    """Find the leaves of all rows; False, with the rest left undone, where X is not finite.
+    """Find the leaves of all rows; False, with the rest left undone, where X is not finite."""
+    for first in range(0, X.shape[0], at_once):
+        last = min(first + at_once, X.shape[0])
+        if not _is_finite(X, first, last):
+            return False
+        _walk_finite(X, first, last, thresholds, fields, order, found)
+    return True
+
+
+@kernel(hidden=True)
+def _walk_finite(X, first, last, thresholds, fields, order, found):
+    """Find the leaves of rows first ... last - 1, which are finite.
 
     Sixteen rows walk at a time: while one waits for memory, the others go on. X must have as many.
     """
@@ -216,29 +296,24 @@ def _walk_packed(X, thresholds, fields, order, at_once, found):
     cells = np.ravel(X)
     at = np.zeros(_WALKS_AT_ONCE, np.int64)
     low = np.int64(0xFFFFFFFF)
-    for first in range(0, n, at_once):
-        last = min(first + at_once, n)
-        if not _is_finite(X, first, last):
-            return False
-        for start in range(first, last, _WALKS_AT_ONCE):
-            begin = min(start, n - _WALKS_AT_ONCE)  # the last ones may overlap those before
-            for k in range(_WALKS_AT_ONCE):
-                at[k] = 0
-            changed = np.int64(1)
-            while changed:
-                changed = np.int64(0)
-                row = np.uint64(begin * d)
-                for k in range(_WALKS_AT_ONCE):  # a constant, so that the compiler unrolls the loop
-                    node = np.uint64(2 * at[k])
-                    field = fields[node + np.uint64(1)]
-                    value = cells[row + np.uint64(field >> 32)]
-                    following = (field & low) + np.int64(value > thresholds[node])
-                    changed |= following ^ at[k]
-                    at[k] = following
-                    row += np.uint64(d)
-            for k in range(_WALKS_AT_ONCE):
-                found[begin + k] = order[at[k]]
-    return True
+    for start in range(first, last, _WALKS_AT_ONCE):
+        begin = min(start, n - _WALKS_AT_ONCE)  # the last ones may overlap those before
+        for k in range(_WALKS_AT_ONCE):
+            at[k] = 0
+        changed = np.int64(1)
+        while changed:
+            changed = np.int64(0)
+            row = np.uint64(begin * d)
+            for k in range(_WALKS_AT_ONCE):  # a constant, so that the compiler unrolls the loop
+                node = np.uint64(2 * at[k])
+                field = fields[node + np.uint64(1)]
+                value = cells[row + np.uint64(field >> 32)]
+                following = (field & low) + np.int64(value > thresholds[node])
+                changed |= following ^ at[k]
+                at[k] = following
+                row += np.uint64(d)
+        for k in range(_WALKS_AT_ONCE):
+            found[begin + k] = order[at[k]]
 
 
 @region
@@ -249,6 +324,24 @@ def _walk_packed_tile(tile, size, X, packed, at_once, questions, found, finite):
     finite[tile] = end - begin >= _WALKS_AT_ONCE and _walk_packed(rows, *packed, at_once, leaves)
     if not finite[tile]:
         _walk(rows, questions, leaves)
+
+
+@region
+def _sum_tile(tile, size, X, packed, roots, values, sums, finite):
+    """The sum over all trees for a run of rows, if they are finite."""
+    begin, end = tile * size, min((tile + 1) * size, X.shape[0])
+    rows, leaves = X[begin:end], np.empty(end - begin, np.int64)
+    thresholds, fields, order = packed
+    n = len(leaves)
+    finite[tile] = n >= _WALKS_AT_ONCE and _is_finite(rows, 0, n)
+    for tree in range(len(roots) - 1 if finite[tile] else 0):
+        a, b = roots[tree], roots[tree + 1]
+        _walk_finite(rows, 0, n, thresholds[2 * a : 2 * b], fields[2 * a : 2 * b], order[a:b],
+                     leaves)  # fmt: skip
+        for i in range(n):
+            leaf = np.uint64(leaves[i])
+            for k in range(sums.shape[1]):
+                sums[begin + i, k] += values[leaf, k]
 
 
 @region
