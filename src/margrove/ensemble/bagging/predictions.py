@@ -29,6 +29,7 @@ __all__ = [
     "warn_of_rows_in_every_bag",
 ]
 
+
 def prediction_of(
     estimator: Any, columns: np.ndarray, X: Any, method: str, params: dict[str, Any]
 ) -> np.ndarray:
@@ -119,6 +120,9 @@ def mean_of_trees(
     """
     if X.dtype == object or not all(map(_is_plain_tree, estimators)):
         return None
+    for one, own in zip(estimators, columns, strict=True):
+        if len(own) != one.n_features_in_ or own.min() < 0 or own.max() >= X.shape[1]:
+            return None
     trees = [one.arrays_ for one in estimators]
     values = [tree.value for tree in trees]
     if n_classes is not None:

@@ -147,7 +147,7 @@ def sums_of_trees(
     None where trees had better be walked one by one: for few rows, splits other than thresholds,
     and missing or infinite values.
 
-    columns    int64: the columns of X that each tree was grown on
+    columns    int64: the columns of X that each tree was grown on, all of them in X
     values     float64 (N, any)  of the nodes of each tree
     X          float64 or float32 of the checked columns, dense or CSR
     """
@@ -158,10 +158,7 @@ def sums_of_trees(
         tree.require_sound()
     if not all(np.all(tree.kind <= THRESHOLD) for tree in trees):
         return None
-    pairs = zip(trees, columns, strict=True)
-    features = [np.where(tree.kind != LEAF, own[tree.feature], own[0]) for tree, own in pairs]
-    if any(one.min() < 0 or one.max() >= X.shape[1] for one in features):
-        return None
+    features = [own[tree.feature] for tree, own in zip(trees, columns, strict=True)]
     if sp.issparse(X):
         asked = np.unique(np.concatenate(features))
         features = [np.searchsorted(asked, one) for one in features]
@@ -241,9 +238,7 @@ def _mix(X, questions, weight, value, mixed):
                 size += 1
 
 
-def _packed(
-    questions: Questions, depth: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _packed(questions: Questions, depth: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes of 16 bytes, level by level, siblings side by side: threshold; feature, left child.
 
     A leaf is its own left child, and its threshold is infinite: a row that has arrived stays there,

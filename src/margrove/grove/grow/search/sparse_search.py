@@ -59,9 +59,7 @@ class SparseSearch(NamedTuple):
     found: np.ndarray
 
 
-def sparse_rows_of(
-    X: Any, columns: Columns, targets: Targets, rules: Rules
-) -> SparseRows | None:
+def sparse_rows_of(X: Any, columns: Columns, targets: Targets, rules: Rules) -> SparseRows | None:
     """The rows of a CSR table, or of a dense one of which most cells have the lowest value of their
     column, for the search of this module; None where it does not serve."""
     n, d = X.shape
