@@ -132,9 +132,13 @@ def test_a_leaf_depends_on_its_row_only() -> None:
     model = DecisionTreeRegressor().fit(X, y)
     rows = rng.standard_normal((3001, 5))
     leaves = model.apply(rows)
-    for n in (1, 2, 15, 16, 17, 31, 400, 1000):
+    for n in (1, 2, 15, 16, 17, 31, 400, 1000, 2999):
         assert np.array_equal(model.apply(rows[:n]), leaves[:n])
         assert np.array_equal(model.apply(rows[-n:]), leaves[-n:])
+    small = DecisionTreeRegressor(max_depth=2).fit(X, y)  # packed for four rows and more
+    leaves_of_small = small.apply(rows)
+    for n in (1, 2, 3, 4, 15, 16, 17):
+        assert np.array_equal(small.apply(rows[:n]), leaves_of_small[:n])
     rows[5, 0] = np.nan
     assert np.array_equal(np.delete(model.apply(rows), 5), np.delete(leaves, 5))
 

@@ -152,7 +152,7 @@ def sums_of_trees(
     X          float64 or float32 of the checked columns, dense or CSR
     """
     n_nodes = sum(map(len, trees))
-    if n_nodes > _NODES_OF_A_ROW * X.shape[0] or X.shape[0] < _WALKS_AT_ONCE:
+    if n_nodes > _NODES_OF_A_ROW * X.shape[0]:
         return None
     for tree in trees:
         tree.require_sound()
@@ -285,14 +285,17 @@ def _walk_packed(X, thresholds, fields, order, at_once, found):
 def _walk_finite(X, first, last, thresholds, fields, order, found):
     """Find the leaves of rows first ... last - 1, which are finite.
 
-    Sixteen rows walk at a time: while one waits for memory, the others go on. X must have as many.
+    Sixteen rows walk at a time: while one waits for memory, the others go on. Of fewer rows, each
+    walks sixteen times at a time.
     """
     n, d = X.shape
+    width = _WALKS_AT_ONCE if n >= _WALKS_AT_ONCE else 1
+    step = np.uint64(d if width > 1 else 0)
     cells = np.ravel(X)
     at = np.zeros(_WALKS_AT_ONCE, np.int64)
     low = np.int64(0xFFFFFFFF)
-    for start in range(first, last, _WALKS_AT_ONCE):
-        begin = min(start, n - _WALKS_AT_ONCE)  # the last ones may overlap those before
+    for start in range(first, last, width):
+        begin = min(start, n - width)  # the last ones may overlap those before
         for k in range(_WALKS_AT_ONCE):
             at[k] = 0
         changed = np.int64(1)
@@ -306,17 +309,17 @@ def _walk_finite(X, first, last, thresholds, fields, order, found):
                 following = (field & low) + np.int64(value > thresholds[node])
                 changed |= following ^ at[k]
                 at[k] = following
-                row += np.uint64(d)
-        for k in range(_WALKS_AT_ONCE):
+                row += step
+        for k in range(width):
             found[begin + k] = order[at[k]]
 
 
 @region
 def _walk_packed_tile(tile, size, X, packed, at_once, questions, found, finite):
-    """A run of rows in the packed form, or row by row if it is short or not finite."""
+    """A run of rows in the packed form, or row by row if it is not finite."""
     begin, end = tile * size, min((tile + 1) * size, X.shape[0])
     rows, leaves = X[begin:end], found[begin:end]
-    finite[tile] = end - begin >= _WALKS_AT_ONCE and _walk_packed(rows, *packed, at_once, leaves)
+    finite[tile] = _walk_packed(rows, *packed, at_once, leaves)
     if not finite[tile]:
         _walk(rows, questions, leaves)
 
@@ -328,7 +331,7 @@ def _sum_tile(tile, size, X, packed, roots, values, sums, finite):
     rows, leaves = X[begin:end], np.empty(end - begin, np.int64)
     thresholds, fields, order = packed
     n = len(leaves)
-    finite[tile] = n >= _WALKS_AT_ONCE and _is_finite(rows, 0, n)
+    finite[tile] = _is_finite(rows, 0, n)
     for tree in range(len(roots) - 1 if finite[tile] else 0):
         a, b = roots[tree], roots[tree + 1]
         _walk_finite(rows, 0, n, thresholds[2 * a : 2 * b], fields[2 * a : 2 * b], order[a:b],
