@@ -173,7 +173,7 @@ def _run_joint_linear_machines(X: Any, y: np.ndarray) -> None:
 
 
 def _run_trees() -> None:
-    """Numbers, missing values and categories; classification and regression."""
+    """Numbers, missing values, categories and sparse tables; classification and regression."""
     from margrove.grove import DecisionTreeClassifier, DecisionTreeRegressor
 
     X = np.random.default_rng(0).random((40, 3))
@@ -183,6 +183,9 @@ def _run_trees() -> None:
         model.fit(X, y).predict(X)
         model.set_params(categorical_features=[0]).fit(X_missing, y).predict(X_missing)
     DecisionTreeClassifier(split="multiway").fit(X_missing, y).predict(X_missing)
+    for table in (sp.csr_matrix(np.where(X > 0.9, X, 0.0)), np.where(X > 0.9, 1.0, 0.0)):
+        for weight in (None, 1.0 + y):
+            DecisionTreeClassifier().fit(table, y, weight).predict(table)
 
 
 def _run_ensembles() -> None:
@@ -211,7 +214,7 @@ def _run_bags() -> None:
 
     X = np.random.default_rng(0).random((40, 3))
     BaggingClassifier(n_estimators=2).fit(X, np.arange(40) % 3).predict(X)
-    BaggingRegressor(n_estimators=2).fit(X, X[:, 0]).predict(X)
+    BaggingRegressor(n_estimators=2).fit(X, X[:, 0]).predict(np.tile(X, (3, 1)))
     BaggingClassifier(SVC(), 2, n_jobs=2, random_state=0).fit(X, np.arange(40) % 3)
 
 

@@ -40,7 +40,7 @@ from margrove.grove.grow import (
     stop_at_error,
     stop_without_improvement,
 )
-from margrove.grove.grow.search import CustomSearch
+from margrove.grove.grow.search import CustomSearch, sparse_rows_of
 from margrove.grove.growth_limits import (
     GREEDY_DEPTH,
     GrowthLimits,
@@ -148,7 +148,7 @@ class DecisionTree(Estimator):
             weight=training.targets.real,
             n_threads=n_threads,
         )
-        if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in data.extremes):
+        if data.has_infinity:
             refuse_infinity(table.X, self, table.feature_names)
         self._require_memory(training)
         rules = self._rules(training, data, scale)
@@ -275,9 +275,11 @@ class DecisionTree(Estimator):
             )
         if self.split == "binary":
             columns = columns_of(data, with_values=rules.random)
+            sparse = sparse_rows_of(training.table.X, columns, training.targets, rules)
             return TreeBuilder(
                 columns, training.targets, rules, training.rows,
                 max_leaves=max_leaves, n_threads=n_threads, custom=self._custom_search(training),
+                sparse=sparse,
             )  # fmt: skip
         self._check_multiway(training, data, rules)
         return MultiwayTreeBuilder(
@@ -350,8 +352,8 @@ class DecisionTree(Estimator):
 
     # -- reading --
 
-    def _rows(self, X: Any) -> Any:
-        """X as trees read it: dense, categories as numbers, NaN for missing."""
+    def _checked_rows(self, X: Any) -> Any:
+        """X as trees read it: dense or CSR, categories as numbers, NaN for missing."""
         check_is_fitted(self, "arrays_")
         counts = self._class_counts()
         n_values = self.n_outputs_ if counts is None else sum(counts)
@@ -360,14 +362,17 @@ class DecisionTree(Estimator):
                 f"The state of this {type(self).__name__} was altered: arrays_ is not a tree with "
                 f"{n_values} values a node. Fit the model again."
             )
-        X = read_table_like_fitted(X, self)
-        return X.toarray() if sp.issparse(X) else X
+        return read_table_like_fitted(X, self)
+
+    def _rows(self, X: Any) -> np.ndarray:
+        """The same, dense."""
+        rows = self._checked_rows(X)
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
 
     def _leaves(self, X: Any) -> np.ndarray:
-        rows = self._rows(X)
-        return self._leaves_of_rows(rows)
+        return self._leaves_of_rows(self._checked_rows(X))
 
-    def _leaves_of_rows(self, rows: np.ndarray) -> np.ndarray:
+    def _leaves_of_rows(self, rows: Any) -> np.ndarray:
         return leaves_of(
             self.arrays_,
             rows,
@@ -377,7 +382,7 @@ class DecisionTree(Estimator):
 
     def _values(self, X: Any) -> np.ndarray:
         """The value of the leaf of each row; the weighted mean if it reaches several."""
-        rows = self._rows(X)
+        rows = self._checked_rows(X)
         return values_of(self.arrays_, rows, self._leaves_of_rows(rows))
 
     def _tree_sum(self, function: str) -> TreeSum:

@@ -265,6 +265,10 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
             mixed: np.ndarray = self.classes_[np.argmax(self._values(X), axis=1)]
             return mixed
         leaves = self._leaves(X)
+        if self.n_outputs_ == 1 and len(leaves) < len(self.arrays_):
+            winners = np.argmax(np.take(self.arrays_.value, leaves, axis=0), axis=1)
+            of_leaves: np.ndarray = self.classes_[winners]
+            return of_leaves
         if self.n_outputs_ == 1:
             labels_of_nodes = self.classes_[np.argmax(self.arrays_.value, axis=1)]
             found: np.ndarray = np.take(labels_of_nodes, leaves)

@@ -30,6 +30,7 @@ from margrove.ensemble.bagging.members import BaggingPlan, Member, MemberFitting
 from margrove.ensemble.bagging.mixed_tables import MixedTable, read_mixed, read_mixed_like_fitted
 from margrove.ensemble.bagging.predictions import (
     RunningMean,
+    mean_of_trees,
     predict_out_of_bag,
     prediction_of,
     warn_of_rows_in_every_bag,
@@ -41,6 +42,7 @@ __all__ = ["BAGGING_PARAMETERS", "Bagging", "BaggingTargets", "has_method"]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(RealNotInt, 0, 1, closed="right")
+_FEW_ROWS = 4096  # that one thread predicts
 _VALUES_AT_ONCE = 8_000_000  # most predicted values in memory before they are summed
 
 BAGGING_PARAMETERS: dict[str, list[Any]] = {
@@ -386,6 +388,12 @@ class Bagging(Estimator):
             for estimator, columns in zip(self.estimators_, self.estimators_features_, strict=True)
         ]
         return self._in_order(prediction_of, tasks, X.shape[0])
+
+    def _mean_of_trees(self, X: Any, n_classes: int | None) -> np.ndarray | None:
+        """The mean of the predictions where members are trees; see `mean_of_trees`."""
+        n_threads = resolve_n_jobs(self.n_jobs, unset="all") if X.shape[0] > _FEW_ROWS else 1
+        columns = self.estimators_features_
+        return mean_of_trees(self.estimators_, columns, X, n_classes, n_threads)
 
     def _routed(self, caller: str, params: dict[str, Any]) -> Any:
         """Routed arguments for each method of the members."""

@@ -204,8 +204,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     def _shares(self, X: Any, routed: Any) -> np.ndarray:
         rows = self._rows(X)
-        mean = RunningMean(rows.shape[0])
         method = self._method(self.estimators_[0])
+        if method == "predict_proba" and not routed.get(method):
+            of_trees = self._mean_of_trees(rows, self.n_classes_)
+            if of_trees is not None:
+                return of_trees
+        mean = RunningMean(rows.shape[0])
         predictions = self._predictions(rows, method, routed.get(method, {}))
         for estimator, prediction in zip(self.estimators_, predictions, strict=True):
             mean.add(shares_of(prediction, estimator, method, self.n_classes_))
@@ -350,6 +354,9 @@ class BaggingRegressor(RegressorMixin, Bagging):
         _raise_for_params(params, self, "predict")
         rows = self._rows(X)
         routed = self._routed("predict", params)
+        of_trees = None if routed.predict else self._mean_of_trees(rows, None)
+        if of_trees is not None:
+            return of_trees
         mean = RunningMean(rows.shape[0])
         for prediction in self._predictions(rows, "predict", routed.predict):
             mean.add(prediction)

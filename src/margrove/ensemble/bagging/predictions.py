@@ -14,10 +14,13 @@ import numpy as np
 from margrove.ensemble.bagging.members import Member, columns_of
 from margrove.ensemble.bagging.samples import RowSamples
 from margrove.exceptions import DataWarning
+from margrove.grove import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove.grove.serve import TreeArrays, sums_of_trees
 
 __all__ = [
     "LogRunningMean",
     "RunningMean",
+    "mean_of_trees",
     "onto_all_classes",
     "predict_out_of_bag",
     "prediction_of",
@@ -105,6 +108,44 @@ class RunningMean:
         counts = self.counts.reshape(-1, *([1] * (self.sums.ndim - 1)))
         with np.errstate(invalid="ignore"):
             return np.asarray(self.sums / counts)
+
+
+def mean_of_trees(
+    estimators: list[Any], columns: list[np.ndarray], X: Any, n_classes: int | None, n_threads: int
+) -> np.ndarray | None:
+    """What `RunningMean` has after the shares of all classes, or the numbers, that trees predict.
+
+    None if members are not trees of this library that predict single outputs from numbers, or if
+    they had better predict one by one.
+    """
+    if X.dtype == object or not all(map(_is_plain_tree, estimators)):
+        return None
+    for one, own in zip(estimators, columns, strict=True):
+        if len(own) != one.n_features_in_ or own.min() < 0 or own.max() >= X.shape[1]:
+            return None
+    trees = [one.arrays_ for one in estimators]
+    values = [tree.value for tree in trees]
+    if n_classes is not None:
+        pairs = zip(values, estimators, strict=True)
+        values = [onto_all_classes(value, one.classes_, n_classes) for value, one in pairs]
+    sums = sums_of_trees(trees, columns, values, X, n_threads)
+    if sums is None:
+        return None
+    mean = sums / len(estimators)
+    return mean if n_classes is not None else np.ascontiguousarray(mean[:, 0])
+
+
+def _is_plain_tree(estimator: Any) -> bool:
+    """Whether an estimator is a tree of this library, of one output, without categories."""
+    if type(estimator) not in (DecisionTreeClassifier, DecisionTreeRegressor):
+        return False
+    n_values = int(getattr(estimator, "n_classes_", 1)) if estimator.n_outputs_ == 1 else 0
+    tree = estimator.arrays_
+    return (
+        isinstance(tree, TreeArrays)
+        and not estimator.categories_
+        and tree.value.shape[1:] == (n_values,)
+    )
 
 
 class LogRunningMean:

@@ -119,7 +119,7 @@ def bin_in_order(
         weight=weight,
         n_threads=n_threads,
     )
-    if any(len(low) and np.isinf([low[0], high[-1]]).any() for low, high in data.extremes):
+    if data.has_infinity:
         refuse_infinity(table.X, estimator, table.feature_names)
     if len(rows) == data.n_rows and np.array_equal(rows, np.arange(len(rows))):
         return data

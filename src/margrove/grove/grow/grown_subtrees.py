@@ -13,7 +13,14 @@ from margrove._runtime import fields_of, kernel, records, region, words_of
 from margrove.grove.grow.frontier import PROGRESS, Frontier
 from margrove.grove.grow.nodes import Nodes, begin_root, new_nodes
 from margrove.grove.grow.rules import Rules
-from margrove.grove.grow.search import ABSOLUTE, GAIN_RATIO, GeneralBuffers, SearchBuffers
+from margrove.grove.grow.search import (
+    ABSOLUTE,
+    GAIN_RATIO,
+    GeneralBuffers,
+    SearchBuffers,
+    SparseRows,
+    new_sparse_search,
+)
 from margrove.grove.grow.subtree import Lists, grow, is_fast_case, list_entries
 from margrove.grove.table import Columns, Targets
 
@@ -65,6 +72,7 @@ def grow_subtrees(
     which: np.ndarray,
     largest_set: int,
     n_threads: int,
+    sparse: SparseRows | None = None,
 ) -> GrownSubtrees:
     """Grow the subtrees over the rows of some upper nodes, which become their roots."""
     record = fields_of(upper.record)
@@ -84,9 +92,9 @@ def grow_subtrees(
     n_ratios = len(columns.n_codes) if rules.criterion == GAIN_RATIO else 0
     sizes = _Sizes(largest_set, n_groups, rules.criterion == ABSOLUTE, n_ratios)
     if is_fast_case(columns, targets, rules):
-        _grow_fast(len(which), n_threads, *given, sizes)
+        _grow_fast(len(which), n_threads, *given, sizes, sparse)
     else:
-        _grow_any(len(which), n_threads, *given, sizes)
+        _grow_any(len(which), n_threads, *given, sizes, sparse)
     return _compact(which, room, n_threads)
 
 
@@ -111,37 +119,42 @@ def _compact(which: np.ndarray, room: _Room, n_threads: int) -> GrownSubtrees:
 
 
 @region
-def _grow_fast(tile, which, columns, rows, targets, rules, upper, room, sizes):
+def _grow_fast(tile, which, columns, rows, targets, rules, upper, room, sizes, sparse):
     places, local, lists, nodes, frontier, buffers = _begin(
-        tile, which, columns, rows, targets, rules, upper, room
+        tile, which, columns, rows, targets, rules, upper, room, sparse
     )
+    search = None if sparse is None else new_sparse_search(sparse, places, targets.starts[-1])
     while frontier.progress.n_frontier[0] > 0:
         grow(lists, columns, places, local, rules, 0, sizes.largest_set, nodes, frontier, buffers,
-             None, np.inf)  # fmt: skip
+             None, search, np.inf)  # fmt: skip
 
 
 @region
-def _grow_any(tile, which, columns, rows, targets, rules, upper, room, sizes):
+def _grow_any(tile, which, columns, rows, targets, rules, upper, room, sizes, sparse):
     places, local, lists, nodes, frontier, buffers = _begin(
-        tile, which, columns, rows, targets, rules, upper, room
+        tile, which, columns, rows, targets, rules, upper, room, sparse
     )
+    search = None if sparse is None else new_sparse_search(sparse, places, targets.starts[-1])
     general = _general_buffers(buffers, len(places), sizes)
     while frontier.progress.n_frontier[0] > 0:
         grow(lists, columns, places, local, rules, 0, sizes.largest_set, nodes, frontier, buffers,
-             general, np.inf)  # fmt: skip
+             general, search, np.inf)  # fmt: skip
 
 
 @kernel(hidden=True)
-def _begin(tile, which, columns, rows, targets, rules, upper, room):
+def _begin(tile, which, columns, rows, targets, rules, upper, room, sparse):
     """Rows, targets, sorted lists, nodes, frontier and buffers of a subtree."""
     record, node = upper.record, which[tile]
     places = rows[record.start[node] : record.end[node]]
     m, d, n_stats = len(places), len(columns.n_codes), targets.starts[-1]
-    lists = Lists(np.empty((d + 1, m), np.uint32), np.empty(m, np.uint8), np.empty(m, np.uint32))
-    for j in range(d):
+    n_lists = d if sparse is None else 0
+    lists = Lists(
+        np.empty((n_lists + 1, m), np.uint32), np.empty(m, np.uint8), np.empty(m, np.uint32)
+    )
+    for j in range(n_lists):
         list_entries(columns, j, places, lists.entries[j])
     for i in range(m):
-        lists.entries[d, i] = i
+        lists.entries[n_lists, i] = i
     first, end = room.first[tile], room.first[tile + 1]
     sets = room.nodes.subsets[room.first_word[tile] : room.first_word[tile + 1]]
     nodes = Nodes(

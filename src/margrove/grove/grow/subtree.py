@@ -3,6 +3,7 @@
 For each feature the rows are sorted once, as entries of 32 bits: rank and place. Splitting a node
 splits each list in two, keeping the order, so that no node sorts anything. A list whose feature is
 constant in a node is left as it is: its entries have one rank, and no node below looks at it.
+Of sparse tables, only the places are listed; see `search.sparse_search`.
 
 The loop returns after its share of work; its whole state is in arrays.
 """
@@ -37,12 +38,16 @@ from margrove.grove.grow.search import (
     GINI,
     SQUARED,
     GeneralBuffers,
+    SparseRows,
+    SparseSearch,
     find_best_split,
+    find_best_split_sparse,
     keep_split,
     keep_split_fast,
     make_subset,
     new_general_buffers,
     new_search_buffers,
+    new_sparse_search,
 )
 from margrove.grove.table import Columns, Targets, code_of, sorted_by_digits
 
@@ -55,7 +60,8 @@ _MASK = np.uint32(0xFFFF)
 class Lists(NamedTuple):
     """Lists of the rows of a subtree; those of a node are a run of each.
 
-    entries   uint32 (d + 1, m)  rank << 16 | place, in the order of each feature; then the places
+    entries   uint32 (d + 1, m)  rank << 16 | place, in the order of each feature; then the places.
+              (1, m) for sparse tables
     side      uint8 (m,)  1 for places that go right
     spare     uint32 (m,)  for splitting a list
     """
@@ -77,8 +83,10 @@ class Subtree:
         *,
         max_leaves: int = 0,
         parent: tuple[Nodes, int] | None = None,
+        sparse: SparseRows | None = None,
     ) -> None:
-        """parent: the nodes and the number of the node that the root of the subtree stands for."""
+        """parent: the nodes and the number of the node that the root of the subtree stands for.
+        sparse: the codes, where they are searched in this form."""
         m, d = len(rows), len(columns.n_codes)
         self._columns = columns
         self._rows = np.ascontiguousarray(rows, dtype=np.int64)
@@ -93,6 +101,10 @@ class Subtree:
         self._frontier = new_frontier(capacity)
         self._progress = fields_of(self._frontier.progress)
         n_stats = int(targets.starts[-1])
+        self._n_lists = d if sparse is None else 0  # besides the places
+        self._sparse: SparseSearch | None = None
+        if sparse is not None:
+            self._sparse = new_sparse_search(sparse, self._rows, n_stats)
         n_numbers = len(targets.starts) - 1 if len(targets.raw) else 0
         self._largest_set = 0
         n_groups = m if len(targets.starts) > 2 else 0
@@ -113,7 +125,7 @@ class Subtree:
     @property
     def finished(self) -> bool:
         return bool(
-            self._progress["n_listed"][0] == len(self._columns.n_codes) + 1
+            self._progress["n_listed"][0] == self._n_lists + 1
             and self._progress["n_frontier"][0] == 0
         )
 
@@ -124,7 +136,7 @@ class Subtree:
     def advance(self, work: float) -> float:
         """Do about so many elementary operations; how many were done."""
         done = 0.0
-        m, d = len(self._rows), len(self._columns.n_codes)
+        m, d = len(self._rows), self._n_lists
         if len(self._lists.side) < m:
             entries = np.empty((d + 1, m), np.uint32)
             entries[d] = self._lists.entries[-1]
@@ -143,7 +155,7 @@ class Subtree:
             done += grow(
                 self._lists, self._columns, self._rows, self._targets, self._rules,
                 self._max_leaves, self._largest_set, self.nodes, self._frontier, self._buffers,
-                self._general, work - done,
+                self._general, self._sparse, work - done,
             )  # fmt: skip
         return done
 
@@ -151,7 +163,7 @@ class Subtree:
         """A copy of the nodes; those that are still to be split become leaves."""
         nodes = Nodes._make(array.copy() for array in self.nodes)
         frontier = self._frontier.heap[: self._progress["n_frontier"][0]]
-        if self._progress["n_listed"][0] <= len(self._columns.n_codes):
+        if self._progress["n_listed"][0] <= self._n_lists:
             frontier = np.zeros(1, np.int64)
         general = self._general
         if general is None:
@@ -268,10 +280,12 @@ def _list_by_counting(codes, n_codes, rows, entries):
 
 
 @kernel(inner=True)
-def _examine(entries, columns, rows, targets, rules, nodes, node, progress, buffers, general):
-    """Sum a node up and find its best split; the work done. `general` is None in the usual case."""
+def _examine(entries, columns, rows, targets, rules, nodes, node, progress, buffers, general,
+             sparse):  # fmt: skip
+    """Sum a node up and find its best split; the work done. `general` is None in the usual case,
+    `sparse` where entries are listed."""
     d, record = len(columns.n_codes), nodes.record
-    places = entries[d]
+    places = entries[len(entries) - 1]
     n_rows = float(record.end[node] - record.start[node])
     record.feature[node] = -1
     buffers.best[0] = -1
@@ -281,29 +295,36 @@ def _examine(entries, columns, rows, targets, rules, nodes, node, progress, buff
         pure, base = sum_node(nodes, node, places, targets, rules, general)
     if not may_split(nodes, node, pure, rules):
         return 2.0 * n_rows
-    looked_at = d
+    work = n_rows * (2.0 + d) + d
     if record.depth[node] >= rules.greedy_depth:
         halve(nodes, node, places, rows, columns, targets, rules)
         if general is not None and record.feature[node] >= 0:
             progress.n_words[0] = make_subset(nodes, node, progress.n_words[0], columns)
     else:
-        looked_at = find_best_split(entries, columns, rows, targets, rules, nodes, node, base,
-                                    buffers, general)  # fmt: skip
+        if sparse is None:
+            looked_at = find_best_split(entries, columns, rows, targets, rules, nodes, node, base,
+                                        buffers, general)  # fmt: skip
+            work = n_rows * (2.0 + looked_at) + d
+        else:
+            work = find_best_split_sparse(sparse, rows, places, targets, rules, nodes, node,
+                                          buffers)  # fmt: skip
+            if general is not None:
+                general.counts[0] = 0
         if general is None:
             keep_split_fast(nodes, node, base, rules, buffers.best[0], buffers.score[0])
         else:
             progress.n_words[0] = keep_split(
                 nodes, node, base, progress.n_words[0], columns, targets, rules, general
             )
-    return n_rows * (2.0 + looked_at) + d
+    return work
 
 
 @kernel(bare=True)
 def grow(lists, columns, rows, targets, rules, max_leaves, largest_set, nodes, frontier, buffers,
-          general, work):  # fmt: skip
+          general, sparse, work):  # fmt: skip
     """Split nodes until the work is done, the room used up or the frontier empty."""
     entries, progress = lists.entries, frontier.progress
-    record, places = nodes.record, entries[len(columns.n_codes)]
+    record, places = nodes.record, entries[len(entries) - 1]
     best_first = max_leaves > 0
     done = 0.0
     while progress.n_frontier[0] > 0 and done < work:
@@ -314,7 +335,7 @@ def grow(lists, columns, rows, targets, rules, max_leaves, largest_set, nodes, f
         node = take_node(frontier, nodes, best_first)
         if not best_first or node == 0:
             done += _examine(entries, columns, rows, targets, rules, nodes, node, progress, buffers,
-                             general)  # fmt: skip
+                             general, sparse)  # fmt: skip
         is_full = best_first and progress.n_leaves[0] >= max_leaves
         if record.feature[node] < 0 or is_full:
             record.feature[node] = -1
@@ -323,7 +344,10 @@ def grow(lists, columns, rows, targets, rules, max_leaves, largest_set, nodes, f
             else:
                 make_leaf(nodes, node, places, targets, rules)
             continue
-        middle = _mark_sides(entries, lists.side, columns, rows, nodes, node)
+        if sparse is None:
+            middle = _mark_sides(entries, lists.side, columns, rows, nodes, node)
+        else:
+            middle = _mark_sides_of(places, lists.side, columns, rows, nodes, node)
         done += _split_lists(lists, record.start[node], record.end[node])
         first = progress.n_nodes[0]
         progress.n_nodes[0] += 2
@@ -337,7 +361,7 @@ def grow(lists, columns, rows, targets, rules, max_leaves, largest_set, nodes, f
             child = first + 1 - turn
             if best_first:
                 done += _examine(entries, columns, rows, targets, rules, nodes, child, progress,
-                                 buffers, general)  # fmt: skip
+                                 buffers, general, sparse)  # fmt: skip
             put_node(frontier, nodes, child, best_first)
     return done
 
@@ -370,6 +394,21 @@ def _mark_sides(entries, side, columns, rows, nodes, node):
         side[place] = right
         n_left += 1 - right
     return start + n_left
+
+
+@kernel(inner=True)
+def _mark_sides_of(places, side, columns, rows, nodes, node):
+    """The same by a threshold, without a list of the feature; no value is missing."""
+    record = nodes.record
+    start, end = record.start[node], record.end[node]
+    feature, last = record.feature[node], record.code[node]
+    middle = start
+    record.missing_left[node] = -1
+    for p in range(start, end):
+        right = np.uint8(code_of(columns, feature, rows[places[p]]) > last)
+        side[places[p]] = right
+        middle += 1 - right
+    return middle
 
 
 @kernel(inner=True)

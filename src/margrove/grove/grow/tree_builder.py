@@ -48,6 +48,7 @@ from margrove.grove.grow.search import (
     NodeRows,
     SearchBuffers,
     SortedRows,
+    SparseRows,
     consider,
     keep_split,
     make_subset,
@@ -66,6 +67,7 @@ _ALL_BITS = np.int64(0xFFFFFFFF)
 _HALF_WORD = np.uint64(32)
 _MOST_WORK = 5e7  # of one node of a subtree, searched without a pause: a quarter of a second
 _QUICK_WORK = 4e6  # rows times features of a subtree that grows in one go: a tenth of a second
+_CELLS_FOR_GROUPS = 8.0  # of a row, for each that a search of sparse rows reads
 _FEWEST_ROWS = 1 << 13  # of a subtree, if there are more
 _MOST_BYTES = 1 << 28  # of the nodes of subtrees that grow side by side
 _SUBTREES_OF_THREAD = 2  # at least, between two looks for an interrupt
@@ -122,7 +124,10 @@ class TreeBuilder:
         n_threads: int = 1,
         most_rows: int | None = None,
         custom: CustomSearch | None = None,
+        sparse: SparseRows | None = None,
     ) -> None:
+        """sparse: the codes of a sparse table, where subtrees may be searched in this form."""
+        self._sparse = sparse
         self._columns, self._targets, self._rules = columns, targets, rules
         self._rows = np.array(rows, dtype=np.int64)
         self._max_leaves = max_leaves
@@ -155,9 +160,13 @@ class TreeBuilder:
         columns, targets = self._columns, self._targets
         cost = _cost_of_candidate(targets, self._rules)
         d, n = len(columns.n_codes), len(self._rows)
-        most = min(MOST_ROWS if given is None else given, int(_MOST_WORK / (d * cost)))
+        width = float(d)  # cells of a row that a search reads
+        if self._sparse is not None:
+            width = 1.0 + len(self._sparse.code) / n
+        most = min(MOST_ROWS if given is None else given, int(_MOST_WORK / (width * cost)))
         quick = most
-        if self._by_groups and given is None and n > _FEWEST_ROWS:
+        has_groups = self._by_groups and d < _CELLS_FOR_GROUPS * width
+        if has_groups and given is None and n > _FEWEST_ROWS:
             # More threads need more subtrees; but large nodes have histograms, which should not
             # be longer than their rows.
             cells = float((columns.n_codes + 1).sum()) * int(targets.starts[-1])
@@ -221,7 +230,7 @@ class TreeBuilder:
         count = max(1, min(wanted, room, len(which)))
         grown = grow_subtrees(
             self._columns, self._rows, self._targets, self._rules, self._upper, which[:count],
-            self._largest_set, self._n_threads,
+            self._largest_set, self._n_threads, self._sparse,
         )  # fmt: skip
         self._grown = [*self._grown, grown]
         self._n_grown += int(grown.counts.sum()) - count
@@ -305,6 +314,7 @@ class TreeBuilder:
             self._rules,
             max_leaves=self._max_leaves,
             parent=(self._upper, node) if node else None,
+            sparse=self._sparse,
         )
 
     def _split_large(self) -> float:

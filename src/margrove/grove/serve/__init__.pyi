@@ -41,6 +41,7 @@ from .tree_walk import Questions as Questions
 from .tree_walk import branch_of as branch_of
 from .tree_walk import leaves_of as leaves_of
 from .tree_walk import questions_of as questions_of
+from .tree_walk import sums_of_trees as sums_of_trees
 from .tree_walk import values_of as values_of
 from .unfolding import packed_of as packed_of
 from .unfolding import unfolded as unfolded

@@ -4,6 +4,7 @@ binning         the columns of a table as rank codes; all trees are grown on the
 column_codes    the columns of a dense table as codes, over tiles of its rows
 constraints     monotonic constraints as users write them
 encoding        tables for trees: numbers, and categories as numbers
+sparse_columns  the columns of a sparse table as codes
 targets         y and weights as integers, whose sums do not depend on the order of the rows
 """
 

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from margrove._runtime import kernel, region, require_memory, run_tiles
 from margrove.grove.table.column_codes import CodedColumns, code_dense
+from margrove.grove.table.sparse_columns import code_sparse
 
 __all__ = [
     "BinnedDataset",
@@ -127,6 +128,13 @@ class BinnedDataset:
         """For each column, the lowest and highest values of its codes."""
         return zip(self.lows, self.highs, strict=True)
 
+    @property
+    def has_infinity(self) -> bool:
+        """Whether a column has an infinite value, which is its first or last one."""
+        return any(
+            len(low) and (low[0] == -np.inf or high[-1] == np.inf) for low, high in self.extremes
+        )
+
     def is_merged(self, feature: int) -> bool:
         """Whether codes of the column stand for several values."""
         return self.lows[feature] is not self.highs[feature]
@@ -163,7 +171,9 @@ def bin_columns(
     n, d = X.shape
     require_memory(2.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
     is_category = np.zeros(d, dtype=bool) if categorical is None else categorical
-    if sp.issparse(X) or n * d < _FEW_CELLS or not X.flags.c_contiguous:
+    if sp.issparse(X):
+        coded = code_sparse(X, code_column, n_threads)
+    elif n * d < _FEW_CELLS or not X.flags.c_contiguous:
         coded = _code_by_columns(X, n_threads)
     else:
         coded = code_dense(X, _is_short_range, _sorted_codes, n_threads)
@@ -184,26 +194,19 @@ def bin_columns(
     return BinnedDataset(codes, n, n_codes, lows, highs, coded.missing, is_category)
 
 
-def _code_by_columns(X: Any, n_threads: int) -> CodedColumns:
-    """Code a sparse table, a small one, or one that is not in C order."""
+def _code_by_columns(X: np.ndarray, n_threads: int) -> CodedColumns:
+    """Code a small table, or one that is not in C order."""
     n, d = X.shape
-    is_sparse = sp.issparse(X)
-    if is_sparse:
-        X = X.tocsc()
     columns: list[np.ndarray] = [np.empty(0, np.uint8)] * d
     values: list[np.ndarray] = [np.empty(0)] * d
     missing = np.zeros(d, dtype=bool)
-    step = 1 if is_sparse else max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
+    step = max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
 
     def code(tile: int) -> None:
         first = tile * step
         last = min(first + step, d)
         block = np.zeros((last - first, n))
-        if is_sparse:
-            rows = slice(X.indptr[first], X.indptr[last])
-            block[0, X.indices[rows]] = X.data[rows]
-        else:
-            copy_columns(X, first, block)
+        copy_columns(X, first, block)
         for j in range(first, last):
             columns[j], values[j], missing[j] = code_column(block[j - first])
 

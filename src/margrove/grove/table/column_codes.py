@@ -14,7 +14,7 @@ import numpy as np
 from margrove._data import read_only
 from margrove._runtime import kernel, region, run_tiles
 
-__all__ = ["CodedColumns", "Survey", "code_dense", "survey_rows"]
+__all__ = ["CodedColumns", "Survey", "code_dense", "copy_codes", "new_codes", "survey_rows"]
 
 _CELLS_OF_TILE = 1 << 15
 _CELLS_AT_ONCE = 1 << 26  # of a region and a thread: interrupts are noticed between two regions
@@ -90,7 +90,7 @@ def code_dense(
     which = np.flatnonzero(is_looked_up)
     tables = _tables(X, which, survey.low[which], span[which].astype(np.int64), values, n_threads)
     width = np.searchsorted([255, 65535], [len(one) for one in values]).astype(np.int8)
-    place, arrays = _allocated(width, n)
+    place, arrays = new_codes(width, n)
     order = np.argsort(width[which], kind="stable")
     groups = np.append(0, np.cumsum(np.bincount(width[which], minlength=3)))
     tables = tables._replace(
@@ -99,7 +99,7 @@ def code_dense(
     )  # fmt: skip
     _by_rows(_code_rows, X, n_threads, tables, groups, place[which[order]], *arrays)
     for j in others.tolist():
-        _copy_codes(codes[j], arrays[width[j]][place[j]], n_threads)
+        copy_codes(codes[j], arrays[width[j]][place[j]], n_threads)
     codes = [arrays[width[j]][place[j]] for j in range(d)]
     return CodedColumns(codes, values, survey.n_missing > 0, arrays, width, place)
 
@@ -148,7 +148,7 @@ def _tables(
     return tables
 
 
-def _allocated(width: np.ndarray, n: int) -> tuple[np.ndarray, list[np.ndarray]]:
+def new_codes(width: np.ndarray, n: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """The place of each column among those of its type, and an array for each type."""
     place = np.zeros(len(width), dtype=np.int64)
     arrays = []
@@ -159,7 +159,7 @@ def _allocated(width: np.ndarray, n: int) -> tuple[np.ndarray, list[np.ndarray]]
     return place, arrays
 
 
-def _copy_codes(codes: np.ndarray, to: np.ndarray, n_threads: int) -> None:
+def copy_codes(codes: np.ndarray, to: np.ndarray, n_threads: int) -> None:
     _copy_tile(-(-len(codes) // _CELLS_OF_TILE), n_threads, codes, to)
 
 

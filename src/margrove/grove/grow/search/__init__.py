@@ -2,6 +2,7 @@
 
 node_search            the loop over the features of a node, for single trees
 node_search_forest     the same for forests; nodes of more than 65,536 rows: see `tree_builder`
+sparse_search          the loop over the features of a node of a sparse table, for single trees
 split_search           one feature, for every criterion and kind of feature
 split_search_fast      one feature, in the usual case
 split_search_groups    one feature of a large node, in the usual case: thresholds of a histogram

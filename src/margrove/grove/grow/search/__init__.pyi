@@ -33,6 +33,11 @@ from .scores import float_log as float_log
 from .scores import log_table as log_table
 from .scores import score_of_node as score_of_node
 from .scores import weighted_log as weighted_log
+from .sparse_search import SparseRows as SparseRows
+from .sparse_search import SparseSearch as SparseSearch
+from .sparse_search import find_best_split_sparse as find_best_split_sparse
+from .sparse_search import new_sparse_search as new_sparse_search
+from .sparse_search import sparse_rows_of as sparse_rows_of
 from .split_search import ROUNDING_OF_SQUARES as ROUNDING_OF_SQUARES
 from .split_search import is_far as is_far
 from .split_search import score_of_classes as score_of_classes
