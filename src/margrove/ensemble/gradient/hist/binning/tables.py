@@ -242,7 +242,7 @@ def columns_to_keep(
         if column.rows is not None:
             return len(column.rows) if copies is None else int(copies[column.rows].sum())
         is_other = column.codes != column.omitted
-        return np.count_nonzero(is_other) if copies is None else int(copies[is_other].sum())
+        return int(np.count_nonzero(is_other) if copies is None else copies[is_other].sum())
 
     return [
         j
