@@ -275,6 +275,51 @@ def test_columns_that_meet_often_are_lists(most_bytes, monkeypatch) -> None:
         )
 
 
+@pytest.mark.parametrize("n", [300, 9000])  # the larger one is coded in passes
+@pytest.mark.parametrize("has_copies", [False, True])
+def test_columns_that_cannot_be_split_are_left_out(n, has_copies) -> None:
+    """Those of which fewer than `least_samples` samples have another code than the commonest."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((n, 130))
+    for j in range(130):
+        rows = rng.choice(n, j % 26, replace=False)
+        X[rows, j] = rng.integers(1, 4, len(rows)) if j % 3 else np.nan
+    X[:, 5] = rng.normal(size=n)
+    X[:, 7] += 2.0  # zero is rare
+    copies = rng.integers(1, 4, n) if has_copies else None
+    samples = np.ones(n, np.int64) if copies is None else copies
+    wanted = [
+        j
+        for j in range(130)
+        if samples.sum() - max(samples[_is_same(X[:, j], v)].sum() for v in np.unique(X[:, j]))
+        >= 20
+    ]
+    for own in (X, sp.csr_matrix(X)):
+        given = {"copies": copies, "n_threads": 2}
+        whole_bins, whole = bins_and_table(own, np.zeros(130, np.int64), **given)
+        bins, table = bins_and_table(own, np.zeros(130, np.int64), least_samples=20, **given)
+        kept = np.sort(table.features)
+        if own is X:
+            assert kept.tolist() == wanted
+        else:  # the entries of a sparse matrix are counted, and zero may be rare
+            assert set(wanted) <= set(kept.tolist())
+        assert 30 < len(kept) < 100
+        assert np.array_equal(table.places[table.features], np.arange(len(kept)))
+        left_out = np.setdiff1d(np.arange(130), kept)
+        assert (table.places[left_out] == -1).all()
+        _, short = bins_and_table(own[:, kept], np.zeros(len(kept), np.int64), **given)
+        renumbered = table._replace(features=np.searchsorted(kept, table.features))
+        assert np.array_equal(codes_of(renumbered), codes_of(short))
+        assert np.array_equal(codes_of(renumbered), codes_by_rows(renumbered))
+        assert np.array_equal(codes_of(renumbered), codes_of(whole)[:, kept])
+        for j in kept:
+            assert np.array_equal(bins.lows[j], whole_bins.lows[j])
+
+
+def _is_same(values, value):
+    return np.isnan(values) if np.isnan(value) else values == value
+
+
 def test_more_columns_than_a_block() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2 * COLUMNS_OF_A_BLOCK + 20))

@@ -1131,3 +1131,55 @@ def test_refusals_of_classes() -> None:
         classifier(loss="squared_error").fit(X, y)
     with pytest.raises(ValueError, match="y_val has the class 2, which y does not have"):
         classifier().fit(X[:100], y[:100], X_val=X, y_val=y)
+
+
+def _rare_words(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of words, a third of which are in fewer than 20 rows; some are missing."""
+    rng = np.random.default_rng(n)
+    X = rng.integers(1, 4, (n, d)) * (rng.random((n, d)) < np.linspace(0.0, 60 / n, d))
+    X = X.astype(float)
+    X[rng.integers(0, n, 20), rng.integers(0, d, 20)] = np.nan
+    return X, np.nan_to_num(X).sum(axis=1) + rng.random(n)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(
+    ("n", "settings"),
+    [
+        (300, {}),
+        (30, {}),  # no column can be split
+        (2000, {}),
+        (300, {"min_samples_leaf": 5, "categorical_features": [0, 10, 39]}),
+        (300, {"max_features": 0.3}),
+        (300, {"max_features": 0.3, "interaction_cst": "pairwise"}),
+        (300, {"interaction_cst": [range(20)]}),
+        (300, {"monotonic_cst": [1, -1] * 20}),
+        (300, {"subsample": 0.5}),
+        (1500, {"early_stopping": True}),
+        (300, {"loss": "absolute_error"}),
+    ],
+)
+@pytest.mark.parametrize("weight", ["none", "copies", "numbers"])
+def test_columns_that_cannot_be_split_change_nothing(
+    n, settings, is_sparse, weight, monkeypatch
+) -> None:
+    X, y = _rare_words(n, 40)
+    given = sp.csr_matrix(X) if is_sparse and "categorical_features" not in settings else X
+    rng = np.random.default_rng(1)
+    weights = {"none": None, "copies": rng.integers(1, 3, n), "numbers": rng.random(n)}[weight]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = regressor(**settings).fit(given, y, weights)
+        usual, n_places = hist_gradient_boosting.bins_and_table, []
+
+        def with_all_columns(*args, least_samples, **others):
+            n_places.append(len(usual(*args, least_samples=least_samples, **others)[1].features))
+            return usual(*args, **others)
+
+        monkeypatch.setattr(hist_gradient_boosting, "bins_and_table", with_all_columns)
+        wanted = regressor(**settings).fit(given, y, weights)
+    assert (n_places[0] == 40) == ("max_features" in settings)
+    for ours, whole in zip(found._rounds, wanted._rounds, strict=True):
+        assert ours[0].nodes.tobytes() == whole[0].nodes.tobytes()
+        assert ours[0].decrease.tobytes() == whole[0].decrease.tobytes()
+    assert found.history_.training_loss.tobytes() == wanted.history_.training_loss.tobytes()

@@ -277,3 +277,15 @@ def test_any_table(data: Any) -> None:
     else:
         labels = np.arange(n) % 3 if n % 2 else np.arange(n) % 2
         _same(HistGradientBoostingClassifier(**parameters), borders, rows, labels, weight)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("has_copies", [False, True])
+def test_columns_that_cannot_be_split(is_sparse: bool, has_copies: bool) -> None:
+    rng = np.random.default_rng(3)
+    words = (rng.random((600, 50)) < np.linspace(0.0, 0.1, 50)) * rng.integers(1, 4, (600, 50))
+    counts = words.astype(float)
+    table: Any = sp.csr_matrix(counts) if is_sparse else counts
+    weight = rng.integers(1, 3, 600) if has_copies else None
+    y = counts.sum(axis=1) + rng.random(600)
+    _same(HistGradientBoostingRegressor(max_iter=4), [200, 500], table, y, weight)

@@ -131,3 +131,25 @@ def test_codes(layout) -> None:
             wanted = np.searchsorted(lows[j], X[:, j], side="right") - 1
             wanted[np.isnan(X[:, j])] = len(lows[j])
             np.testing.assert_array_equal(codes[:, j], wanted)
+
+
+@pytest.mark.parametrize("form", ["lists", "bundles"])
+def test_columns_that_cannot_be_split_are_left_out(form) -> None:
+    """The same ones as of one table, whichever member has their entries."""
+    rng = np.random.default_rng(2)
+    X = np.zeros((300, 60))
+    for j in range(60):
+        rows = np.arange(5 * j, 5 * j + 5) if form == "bundles" else rng.choice(300, j, False)
+        X[rows[: j % 6 if form == "bundles" else None], j] = 1.0
+    least = 4 if form == "bundles" else 30
+    for own in (X, sp.csr_matrix(X)):
+        none = np.zeros(60, np.int64)
+        _, wanted = bins_and_table(own, none, least_samples=least)
+        assert 10 <= len(wanted.features) <= 30
+        for _, table in jointly(own, none, [100, 150], max_bins=255, least_samples=least):
+            np.testing.assert_array_equal(table.features, wanted.features)
+            np.testing.assert_array_equal(table.places, wanted.places)
+            assert (len(table.list_starts) > 1) == (form == "lists")
+        copies = np.ones(300, np.int64)
+        members = jointly(own, none, [100], max_bins=255, least_samples=least, copies=copies)
+        assert all(len(table.features) == 60 for _, table in members)

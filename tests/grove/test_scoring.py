@@ -177,6 +177,22 @@ def test_many_rows(method, n) -> None:
     agrees(random_rounds(7, [31, 40, 7]), random_rows(7, n))
 
 
+def test_tables_are_made_once_enough_rows_have_been_asked_for(monkeypatch) -> None:
+    trees, X = random_rounds(12, [31] * 6), random_rows(12, 400)
+    wanted = np.array(plain.scores(trees, X, N_CATEGORIES, (0.0,)))
+    made, usual = [], scoring.leaf_bits_of
+    monkeypatch.setattr(scoring, "leaf_bits_of", lambda joined: made.append(1) or usual(joined))
+    found = TreeScores(trees, N_CATEGORIES, np.zeros(1))
+    for _ in range(600):  # a row alone always walks
+        found.scores(X[:1])
+    assert made == []
+    for call in range(20):
+        rows = slice(20 * call, 20 * call + 100)
+        assert np.array_equal(found.scores(X[rows]), wanted[:, rows])
+        asked = sum(len(X[20 * k : 20 * k + 100]) for k in range(call + 1))
+        assert len(made) == (asked >= scoring._ROWS_FOR_TABLES)
+
+
 def test_threads_change_nothing(method, monkeypatch) -> None:
     monkeypatch.setattr(scoring, "_WORK_FOR_THREADS", 0)
     monkeypatch.setattr(scoring, "_WORK_OF_A_TILE", 0)

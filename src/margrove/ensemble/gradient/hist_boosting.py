@@ -271,6 +271,9 @@ class HistBoosting(GradientBoosted):
             given.table.n_categories,
             max_bins=self.max_bins,
             weight=rows.total_weight,
+            copies=rows.copies,
+            # Features are drawn from all columns, and so none is left out then.
+            least_samples=settings.min_samples_leaf if settings.tried == 1.0 else 0,
             n_threads=n_threads,
         )
         monitor = None

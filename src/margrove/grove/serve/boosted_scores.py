@@ -17,7 +17,7 @@ __all__ = ["TreeScores", "add_round", "is_flat"]
 # Measured: one walk of a row through a tree takes as long as
 _SPLITS_OF_A_WALK = 4  # comparing a vector of rows with so many splits
 _COLUMNS_OF_A_WALK = 4  # turning so many cells into codes
-_ROWS_FOR_TABLES = 512  # tables are not made for fewer rows, only used if they exist
+_ROWS_FOR_TABLES = 256  # tables are made once so many rows have been asked for in all
 _WORK_OF_A_TILE = 1e9  # rows times nodes, about 50 milliseconds
 _WORK_FOR_THREADS = 5e6  # rows times nodes; with less, one thread is faster
 _MOST_BLOCKS = 8  # of a tile
@@ -32,8 +32,8 @@ class TreeScores:
     n_categories   int64 (d,)  of each categorical column, 0 elsewhere
     start          float64 (K,)  the scores before the first round
 
-    Few rows walk through the trees. For many rows, the trees are turned into tables (`leaf_bits`)
-    when these are needed for the first time.
+    Few rows walk through the trees. For many rows, in one call or in several, the trees are turned
+    into tables (`leaf_bits`).
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class TreeScores:
         self._rounds = [list(trees_of_round) for trees_of_round in trees]
         self._joined = join_trees([tree for group in trees for tree in group], n_categories)
         self._bits: LeafBits | None = None
+        self._n_asked = 0  # rows for which tables would have been faster
         self._n_used = np.count_nonzero(np.bincount(features_of(self._joined.links[1::2])))
 
     def __reduce__(self) -> Any:
@@ -133,7 +134,7 @@ class TreeScores:
         else:
             size = max(1, min(BLOCK, _MOST_CELLS // X.shape[1]))
             at_once = 2 * n_threads * size
-        bits = self._bits_for(min(n, size), last - first, n_nodes)
+        bits = self._bits_for(n, min(n, size), last - first, n_nodes)
         for begin, rows in dense_blocks(X, at_once, n_threads):
             given = -(-len(rows) // size), n_threads, size, rows.reshape(-1), joined
             if bits is None:
@@ -141,13 +142,15 @@ class TreeScores:
             else:
                 look_up_tile(*given, bits, first, last, raw, found, begin)
 
-    def _bits_for(self, n_rows: int, n_trees: int, n_nodes: int) -> LeafBits | None:
-        """Tables if they are faster than walks, else None."""
-        is_few = _SPLITS_OF_A_WALK * n_rows * n_trees < n_nodes
+    def _bits_for(self, n: int, at_once: int, n_trees: int, n_nodes: int) -> LeafBits | None:
+        """Tables if they are faster than walks for n rows, so many at once; else None."""
+        is_few = _SPLITS_OF_A_WALK * at_once * n_trees < n_nodes
         if is_few or _COLUMNS_OF_A_WALK * n_trees < self._n_used:
             return None
-        if self._bits is None and n_rows >= _ROWS_FOR_TABLES:
-            self._bits = leaf_bits_of(self._joined)
+        if self._bits is None:
+            self._n_asked += n
+            if self._n_asked >= _ROWS_FOR_TABLES:
+                self._bits = leaf_bits_of(self._joined)
         return self._bits
 
 

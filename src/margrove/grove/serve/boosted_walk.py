@@ -15,6 +15,7 @@ __all__ = ["WALKS_AT_ONCE", "JoinedTrees", "features_of", "have_sets", "join_sou
            "join_trees", "starts_of", "walk", "walk_tile"]  # fmt: skip
 
 WALKS_AT_ONCE = 8
+_CELLS_AT_ONCE = 4096  # of rows
 _LOW_WORD = np.int64(0xFFFFFFFF)
 _FEATURE_BITS = np.int64(0xFFFFFFF)
 _ONE = np.uint32(1)
@@ -123,10 +124,7 @@ def _look_sound(trees: list[PackedTree], n_categories: np.ndarray) -> bool:
 
 @kernel(bare=True)
 def walk(cells, joined, first, last, origin, walks, raw, found, begin):
-    """All rows walk through trees first ... last - 1.
-
-    Eight walks go on at a time, of one row through eight trees or of eight rows through one: while
-    one waits for memory, the others go on.
+    """All rows walk through trees first ... last - 1, some rows at a time, which stay in the cache.
 
     cells   float64 (n d,)  the rows, one after the other
     walks   int64 (2, WALKS_AT_ONCE)  buffer: where the rows begin, and the nodes they have reached
@@ -135,25 +133,41 @@ def walk(cells, joined, first, last, origin, walks, raw, found, begin):
     begin   the place of the first row in raw and found
     origin  the tree of the first column of found
     """
-    n_features, n_scores = len(joined.n_categories), raw.shape[0]
-    n_walks = len(cells) // n_features * (last - first)
+    d = len(joined.n_categories)
+    n, size = len(cells) // d, max(WALKS_AT_ONCE, _CELLS_AT_ONCE // d)
+    for start in range(0, n, size):
+        count = min(size, n - start)
+        own = cells[start * d : (start + count) * d]
+        _walk_together(own, count, joined, first, last, origin, walks, raw, found, begin + start)
+
+
+@kernel(inner=True)
+def _walk_together(cells, n, joined, first, last, origin, walks, raw, found, begin):
+    """The n rows walk through one tree after the other.
+
+    Eight walks go on at a time: while one waits for memory, the others go on.
+    """
+    n_features, n_scores, n_walks = len(joined.n_categories), raw.shape[0], n * (last - first)
     row, tree = 0, first  # of the next walk
-    done_row, done_tree = 0, first
+    done_row, done_tree, score = 0, first, first % max(n_scores, 1)
     for start in range(0, n_walks, WALKS_AT_ONCE):
         count = min(WALKS_AT_ONCE, n_walks - start)
         for k in range(WALKS_AT_ONCE):  # at the end, some repeat the last walk
             walks[0, k], walks[1, k] = row * n_features, joined.roots[tree]
             if k < count - 1:
-                row, tree = _next_walk(row, tree, first, last)
-        row, tree = _next_walk(row, tree, first, last)
+                row, tree = (row + 1, tree) if row + 1 < n else (0, tree + 1)
+        row, tree = (row + 1, tree) if row + 1 < n else (0, tree + 1)
         _go_to_leaves(cells, joined, walks)
         for k in range(count):
             leaf = walks[1, k]
             if n_scores:
-                raw[done_tree % n_scores, begin + done_row] += joined.numbers[2 * leaf]
+                raw[score, begin + done_row] += joined.numbers[2 * leaf]
             else:
                 found[begin + done_row, done_tree - origin] = leaf - joined.roots[done_tree]
-            done_row, done_tree = _next_walk(done_row, done_tree, first, last)
+            done_row += 1
+            if done_row == n:
+                done_row, done_tree, score = 0, done_tree + 1, score + 1
+                score = score if score < n_scores else 0
 
 
 @region
@@ -163,11 +177,6 @@ def walk_tile(tile, size, cells, joined, first, last, raw, found, begin):
     own = cells[row * d : min((row + size) * d, len(cells))]
     walks = np.empty((2, WALKS_AT_ONCE), np.int64)
     walk(own, joined, first, last, first, walks, raw, found, begin + row)
-
-
-@kernel(inner=True)
-def _next_walk(row, tree, first, last):
-    return (row, tree + 1) if tree + 1 < last else (row + 1, first)
 
 
 @kernel(inner=True)

@@ -14,6 +14,7 @@ from margrove.ensemble.gradient.hist import leaves, nodes, trees
 from margrove.ensemble.gradient.hist.binning import GradientTable
 from margrove.ensemble.gradient.hist.boosting_round import BoostingRound
 from margrove.ensemble.gradient.hist.packing import Meanings, packed
+from margrove.ensemble.gradient.hist.root import FEW_SAMPLES
 from margrove.ensemble.gradient.hist.settings import TreeSizes
 
 __all__ = ["LocalTrees", "TreeBuffers"]
@@ -124,14 +125,15 @@ class LocalTrees:
         tree = buffers.tree._replace(rows=buffers.tree.rows[:m], spare=buffers.tree.spare[:m])
         trees.begin(tree)
         source = current.sources[score]._replace(packed=buffers.packed)
+        if not len(source.copies) and m <= FEW_SAMPLES:  # they would be TOO_UNEVEN
+            source = _with_wide_integers(source)
         return _Growth(tree, source, current.rules[score])
 
     def _advance_tree(self, growth: _Growth, buffers: TreeBuffers, work: float) -> bool:
         """Grow a tree for about this amount of work; returns whether it is complete."""
         phase = self._run_kernel(growth, buffers, work)
         if phase == nodes.TOO_UNEVEN:
-            n = len(buffers.packed)
-            growth.source = growth.source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))
+            growth.source = _with_wide_integers(growth.source)
             trees.begin(growth.tree)
             phase = self._run_kernel(growth, buffers, work)
         return phase == (nodes.ADDED if growth.rules.adds else nodes.GROWN)
@@ -160,3 +162,8 @@ class LocalTrees:
             n_tiles = -(-len(current.others) // nodes.LEAST_CHUNK)
             leaves.add_to_others(n_tiles, n_threads, self._table, tree, current.others, raw)
         current.grown[score] = packed(tree, self._meanings)
+
+
+def _with_wide_integers(source: nodes.Source) -> nodes.Source:
+    n = len(source.packed)
+    return source._replace(g=np.empty(n, np.int64), h=np.empty(n, np.int64))

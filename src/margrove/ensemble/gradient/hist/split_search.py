@@ -75,6 +75,10 @@ def search_features(table, rules, units, node, sums, first, last, allowed, scrat
             search_feature(table, rules, units, node, place, sums, scratch, order, best)
             continue
         cell, n_codes = table.first[place], table.n_codes[place]
+        if place >= table.n_dense:
+            count = sums_of_cell(sums, is_packed, cell + table.omitted[place])[2]
+            if node.count - count < rules.min_samples:  # on the side without the omitted code
+                continue
         is_missing = sums_of_cell(sums, is_packed, cell + n_codes)[2] > 0
         if n_codes == 2 and not is_missing:
             g, h, count = sums_of_cell(sums, is_packed, cell)

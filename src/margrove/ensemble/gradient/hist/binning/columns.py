@@ -14,6 +14,7 @@ from margrove.ensemble.gradient.hist.binning.bin_refinement import code_values, 
 from margrove.grove.table import are_few_integers, binning
 
 __all__ = [
+    "ALL_ZERO",
     "RARE",
     "CodedColumn",
     "bin_categories",
@@ -44,6 +45,11 @@ class CodedColumn:
     lows: np.ndarray
     highs: np.ndarray
     of_categories: np.ndarray | None
+
+
+ALL_ZERO = CodedColumn(
+    np.empty(0, np.uint8), np.empty(0, np.int32), 0, np.zeros(1), np.zeros(1), None
+)
 
 
 def code_column(

@@ -5,12 +5,16 @@ that have the same code in most rows (one-hot columns, counts of words) are spar
 omitted, and its sums are those of the node minus the others. Sparse columns that never have an
 entry in the same row share a byte; if too few of them do, rows have lists of entries instead.
 Sparse matrices are never converted to dense ones.
+
+Columns that can never be split may be left out: with a minimum number of samples of a leaf, that is
+most columns of a table of words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +22,7 @@ import scipy.sparse as sp
 
 from margrove._runtime import kernel, region, require_memory, run_tiles
 from margrove.ensemble.gradient.hist.binning.columns import (
+    ALL_ZERO,
     CodedColumn,
     code_column,
     code_sparse_column,
@@ -49,6 +54,7 @@ _ROWS_OF_A_TILE, _ROWS_OF_A_BLOCK, _MOST_TILES = 4096, 512, 64
 _WORDS_OF_COLUMNS = 2
 MOST_COMPARED = 64 * _WORDS_OF_COLUMNS  # sparse columns, of which all pairs are compared
 _COLUMNS_AT_ONCE = 8  # a cache line of float64
+_BITS_AT_ONCE = 256  # sparse columns whose rows are kept as bits
 _MOST_BYTES_OF_LISTS = 1 << 24
 _CELLS_AT_ONCE = 1 << 24  # limit between two checks for an interrupt
 # Reading the list of a row takes as long as reading some bytes, and so does each entry.
@@ -78,11 +84,12 @@ class GradientBins:
 
 
 class GradientTable(NamedTuple):
-    """A table of n rows and d features. Each feature has a place, dense features first.
+    """A table of n rows and d features. Each feature has a place, dense features first, except for
+    those that are left out, which have the place -1.
 
     n_rows
     n_dense        number of features that have their own byte; the others are sparse
-    features       int64 (d,)  the feature at each place; places int64 (d,): the reverse
+    features       int64 (d,)  the feature at each place; places int64: the place of each feature
     by_columns     uint8 (m, n) or more  bytes that represent codes; then those of features that are
                    stored as lists, if they are not too many: rows are partitioned by bytes faster
     cells_at       int64 (m,)  the cell of byte 0 of each column
@@ -136,35 +143,44 @@ def bins_and_table(
     *,
     max_bins: int = MOST_BINS,
     weight: np.ndarray | None = None,
+    copies: np.ndarray | None = None,
+    least_samples: int = 0,
     n_threads: int = 1,
 ) -> tuple[GradientBins, GradientTable]:
     """Bin a checked table, dense or CSR, where NaN is missing.
 
     n_categories int64 (d,): 0 for numeric columns. If a column has more than `max_bins` different
     values, bins have about equal weight.
+
+    Columns are left out of the table if fewer than `least_samples` samples have another code than
+    the most frequent one: no split leaves so many on both sides. copies int64 (n,) are the samples
+    of each row, one if None. The bins of a column that is left out mean nothing.
     """
     n, d = X.shape
     require_memory(3.0 * n * d, "The codes of all columns", "Drop columns, or use fewer rows.")
-    columns: list[Any] = [None] * d
     weight = None if weight is None else _whole_weights(weight)
-    is_sparse = sp.issparse(X)
-    if not is_sparse and is_worth_passes(X):
-        found, codes = code_table(X, n_categories, max_bins, weight, n_threads)
-        return bins_of(found), table_of_codes(found, codes, n_categories > 0, n_threads)
-    if is_sparse:
-        X = X.tocsc()
-        X.sort_indices()
-    step = 1 if is_sparse else max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
+    if sp.issparse(X):
+        columns = _sparse_columns(X.tocsc(), max_bins, weight, copies, least_samples, n_threads)
+    elif is_worth_passes(X):
+        columns, codes = code_table(X, n_categories, max_bins, weight, n_threads)
+        kept = columns_to_keep(columns, copies, least_samples)
+        return bins_of(columns), table_of_codes(columns, kept, codes, n_categories > 0, n_threads)
+    else:
+        columns = _dense_columns(X, n_categories, max_bins, weight, n_threads)
+    kept = columns_to_keep(columns, copies, least_samples)
+    return bins_of(columns), _table(columns, kept, n, n_categories > 0)
+
+
+def _dense_columns(
+    X: Any, n_categories: np.ndarray, max_bins: int, weight: np.ndarray | None, n_threads: int
+) -> list[CodedColumn]:
+    n, d = X.shape
+    columns: list[Any] = [None] * d
+    step = max(1, min(_COLUMNS_AT_ONCE, _CELLS_AT_ONCE // max(n, 1)))
     buffers: list[np.ndarray] = []  # reused by the threads, because new memory is slow
 
     def code(tile: int) -> None:
         first = tile * step
-        if is_sparse:
-            column = slice(X.indptr[first], X.indptr[first + 1])
-            columns[first] = code_sparse_column(
-                X.data[column], X.indices[column], n, max_bins, weight
-            )
-            return
         buffer = buffers.pop() if buffers else np.empty((step, n))
         block = buffer[: min(step, d - first)]
         copy_columns(X, first, block)
@@ -173,7 +189,32 @@ def bins_and_table(
         buffers.append(buffer)
 
     run_tiles(code, -(-d // step), n_threads)
-    return bins_of(columns), _table(columns, n, n_categories > 0)
+    return columns
+
+
+def _sparse_columns(
+    X: sp.csc_matrix,
+    max_bins: int,
+    weight: np.ndarray | None,
+    copies: np.ndarray | None,
+    least_samples: int,
+    n_threads: int,
+) -> list[CodedColumn]:
+    """The columns; those with entries in fewer than `least_samples` samples are not coded."""
+    X.sort_indices()
+    ones = np.ones(X.nnz, np.int64) if copies is None else copies[X.indices]
+    samples = np.diff(np.concatenate([[0], np.cumsum(ones)])[X.indptr])
+    columns, coded = [ALL_ZERO] * X.shape[1], np.flatnonzero(samples >= least_samples)
+
+    def code(place: int) -> None:
+        j = coded[place]
+        column = slice(X.indptr[j], X.indptr[j + 1])
+        columns[j] = code_sparse_column(
+            X.data[column], X.indices[column], X.shape[0], max_bins, weight
+        )
+
+    run_tiles(code, len(coded), n_threads)
+    return columns
 
 
 def bins_of(columns: list[CodedColumn]) -> GradientBins:
@@ -192,21 +233,45 @@ def _whole_weights(weight: np.ndarray) -> np.ndarray:
     return np.asarray(np.rint(np.ldexp(weight, bits)))
 
 
-def _table(columns: list[CodedColumn], n: int, is_category: np.ndarray) -> GradientTable:
-    sparse = [j for j, column in enumerate(columns) if column.rows is not None]
-    return lay_out(columns, find_bundles(columns, sparse, n), n, is_category)
+def columns_to_keep(
+    columns: list[CodedColumn], copies: np.ndarray | None, least_samples: int
+) -> list[int]:
+    """The columns that may be split such that both sides have so many samples."""
+
+    def samples_of(column: CodedColumn) -> int:
+        if column.rows is not None:
+            return len(column.rows) if copies is None else int(copies[column.rows].sum())
+        is_other = column.codes != column.omitted
+        return int(np.count_nonzero(is_other) if copies is None else copies[is_other].sum())
+
+    return [
+        j
+        for j, column in enumerate(columns)
+        if column.omitted < 0 or not least_samples or samples_of(column) >= least_samples
+    ]
+
+
+def _table(
+    columns: list[CodedColumn], kept: list[int], n: int, is_category: np.ndarray
+) -> GradientTable:
+    sparse = [j for j in kept if columns[j].rows is not None]
+    return lay_out(columns, kept, find_bundles(columns, sparse, n), n, is_category)
 
 
 def table_of_codes(
-    columns: list[CodedColumn], codes: np.ndarray, is_category: np.ndarray, n_threads: int
+    columns: list[CodedColumn],
+    kept: list[int],
+    codes: np.ndarray,
+    is_category: np.ndarray,
+    n_threads: int,
 ) -> GradientTable:
     """The table of columns with the codes of all rows, uint8 (d, n), see `code_table`."""
     n = codes.shape[1]
-    sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
+    sparse = [j for j in kept if columns[j].omitted >= 0]
     if len(sparse) <= MOST_COMPARED:
         bundles = bundles_of_codes(columns, sparse, codes, n_threads)
         if bundles or not sparse:
-            return lay_out(columns, bundles, n, is_category, codes=codes, n_threads=n_threads)
+            return lay_out(columns, kept, bundles, n, is_category, codes=codes, n_threads=n_threads)
     lists: list[Any] = list(columns)
 
     def make_list(place: int) -> None:
@@ -217,11 +282,12 @@ def table_of_codes(
 
     run_tiles(make_list, len(sparse), n_threads)
     bundles = find_bundles(lists, sparse, n) if len(sparse) > MOST_COMPARED else []
-    return lay_out(lists, bundles, n, is_category, n_threads=n_threads)
+    return lay_out(lists, kept, bundles, n, is_category, n_threads=n_threads)
 
 
 def lay_out(
     columns: list[CodedColumn],
+    kept: list[int],
     bundles: list[list[int]],
     n: int,
     is_category: np.ndarray,
@@ -229,14 +295,14 @@ def lay_out(
     codes: np.ndarray | None = None,
     n_threads: int = 1,
 ) -> GradientTable:
-    """The table; sparse columns are stored in bundles, or as lists if there are no bundles.
+    """The table of the columns that are kept; sparse ones are stored in bundles, or as lists if
+    there are no bundles.
 
     `codes` uint8 (d, n) are the codes of all rows, if columns have them.
     """
-    dense = [j for j, column in enumerate(columns) if column.omitted < 0]
-    sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
+    dense = [j for j in kept if columns[j].omitted < 0]
     bundled = [j for bundle in bundles for j in bundle]
-    listed = [] if bundled else sparse
+    listed = [] if bundled else [j for j in kept if columns[j].omitted >= 0]
     features = np.array(dense + bundled + listed, np.int64)
     layout = layout_of(columns, dense, bundles, listed)
     m = len(dense) + len(bundles)
@@ -258,8 +324,8 @@ def lay_out(
         layout["columns"][len(features) - len(listed) + k - m] = k
     by_rows = np.empty((n, m), np.uint16)
     _transpose(-(-n // _ROWS_OF_A_TILE), n_threads, by_columns[:m], layout["cells_at"], by_rows)
-    places = np.empty(len(columns), np.int64)
-    places[features] = np.arange(len(columns))
+    places = np.full(len(columns), -1, np.int64)
+    places[features] = np.arange(len(features))
     return GradientTable(
         n_rows=n,
         n_dense=len(dense),
@@ -283,17 +349,23 @@ def _size(column: CodedColumn) -> int:
 def find_bundles(columns: list[CodedColumn], sparse: list[int], n: int) -> list[list[int]]:
     """Bundles of sparse columns that never have an entry in the same row and whose codes fit into a
     byte; no bundles if lists are faster."""
-    taken: list[np.ndarray] = []  # whether a row has an entry of a bundle
+    taken: list[int] = []  # the rows that have an entry of a bundle, as bits
     n_taken: list[int] = []  # the number of its columns that `taken` knows
+
+    @lru_cache(_BITS_AT_ONCE)
+    def bits_of(place: int) -> int:
+        has_entry = np.zeros(n, np.bool_)
+        has_entry[columns[sparse[place]].rows] = True
+        return int.from_bytes(np.packbits(has_entry).tobytes(), "big")
 
     def meets(place: int, k: int, bundle: list[int]) -> bool:
         while k >= len(taken):
-            taken.append(np.zeros(n, np.bool_))
+            taken.append(0)
             n_taken.append(0)
         for member in bundle[n_taken[k] :]:
-            taken[k][columns[sparse[member]].rows] = True
+            taken[k] |= bits_of(member)
         n_taken[k] = len(bundle)
-        return bool(taken[k][columns[sparse[place]].rows].any())
+        return taken[k] & bits_of(place) != 0
 
     entries = sum(len(columns[j].codes) for j in sparse)
     chosen = choose_bundles([_size(columns[j]) for j in sparse], meets, entries, n)

@@ -58,13 +58,30 @@ def joint_bins_and_table(
     weight: np.ndarray | None,
     n_threads: int,
     collective: Collective,
+    copies: np.ndarray | None = None,
+    least_samples: int = 0,
 ) -> tuple[GradientBins, GradientTable]:
-    """The bins of all rows, and the table of the rows of this member; see `bins_and_table`."""
+    """The bins of all rows, and the table of the rows of this member; see `bins_and_table`.
+
+    Rows are not counted by their copies, so with copies no column is left out.
+    """
     n, d = rows.shape
     require_memory(1.0 * n * d, "The codes of all columns", "Drop columns, or use more workers.")
     weight = None if weight is None else _whole_weights(weight, collective)
     columns, n_entries = _columns(rows, n_categories, max_bins, weight, n_threads, collective)
-    table = _table(rows, columns, n_entries, n_categories > 0, n_threads, collective)
+    least_rows = least_samples if copies is None else 0
+    kept = [
+        j for j, column in enumerate(columns) if column.omitted < 0 or n_entries[j] >= least_rows
+    ]
+    table = _table(
+        rows,
+        columns,
+        kept,
+        sum(n_entries[j] for j in kept),
+        n_categories > 0,
+        n_threads,
+        collective,
+    )
     return bins_of(columns), table
 
 
@@ -87,8 +104,8 @@ def _columns(
     weight: np.ndarray | None,
     n_threads: int,
     collective: Collective,
-) -> tuple[list[CodedColumn], int]:
-    """All columns, without codes of rows; and the number of codes that are not omitted."""
+) -> tuple[list[CodedColumn], list[int]]:
+    """All columns, without codes of rows; and for each the number of codes that are not omitted."""
     n_all, d = np.array([rows.shape[0]]), rows.n_columns
     collective.sum(n_all)
     n_splitters = max(_FEWEST_SPLITTERS, min(_MOST_SPLITTERS, _CELLS_OF_A_SAMPLE // max(d, 1)))
@@ -103,7 +120,7 @@ def _columns(
         )  # fmt: skip
         of_members = _joined(collective.gather(own))
         found += [of_members[k] for k in range(block.stop - first)]
-    return [column for column, _ in found], sum(n for _, n in found)
+    return [column for column, _ in found], [n for _, n in found]
 
 
 def _splitters(sample: Any, n_categories: np.ndarray, collective: Collective) -> list[np.ndarray]:
@@ -256,13 +273,14 @@ def _column_of(cells: Cells, n_categories: int, max_bins: int) -> tuple[CodedCol
 def _table(
     rows: PiecedRows,
     columns: list[CodedColumn],
+    kept: list[int],
     n_entries: int,
     is_category: np.ndarray,
     n_threads: int,
     collective: Collective,
 ) -> GradientTable:
-    dense = [j for j, column in enumerate(columns) if column.omitted < 0]
-    sparse = [j for j, column in enumerate(columns) if column.omitted >= 0]
+    dense = [j for j in kept if columns[j].omitted < 0]
+    sparse = [j for j in kept if columns[j].omitted >= 0]
     n, coded = rows.shape[0], list(columns)
     codes = np.empty((n, len(dense)), np.uint8)
     entries = _write_codes(rows, columns, dense, sparse, codes, n_threads)
@@ -293,7 +311,7 @@ def _table(
             bundle_codes = np.empty(n, np.uint8)
             fill_bundle(coded, bundle, bundle_codes)
             by_rows[:, k] = bundle_codes
-    places = np.empty(len(columns), np.int64)
+    places = np.full(len(columns), -1, np.int64)
     places[features] = np.arange(len(features))
     return GradientTable(
         n_rows=n,
