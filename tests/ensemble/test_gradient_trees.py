@@ -258,6 +258,18 @@ def test_each_split_is_the_best_of_all_without_the_compiler_too(order) -> None:
     assert_as_the_oracle(*grown_in(case))
 
 
+@pytest.mark.parametrize(("l2", "max_leaves", "signs"), [(0.7, 8, (-1, 1, 1, 0)),
+                                                         (0.0, 7, (-1, 1, -1, 0))])  # fmt: skip
+def test_bounds_are_kept_where_every_split_is_worth_less_than_nothing(
+    l2, max_leaves, signs
+) -> None:
+    """A node may be worth less than -1 within its bounds."""
+    case = {"seed": 146, "n": 35, "missing": 0.0, "order": parts.BEST_FIRST, "max_depth": 3,
+            "min_samples": 1, "min_hessian": 1e-3, "min_worth": 0.0, "packed": True,
+            "lists": False, "l2": l2, "max_leaves": max_leaves}  # fmt: skip
+    assert_as_the_oracle(*grown_in(case, signs))
+
+
 @given(cases(), st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3))
 @settings(max_examples=30)
 def test_each_split_is_the_best_of_those_that_bounds_allow(case, signs) -> None:

@@ -17,7 +17,7 @@ __all__ = ["TreeScores", "add_round", "is_flat"]
 # Measured: one walk of a row through a tree takes as long as
 _SPLITS_OF_A_WALK = 4  # comparing a vector of rows with so many splits
 _COLUMNS_OF_A_WALK = 4  # turning so many cells into codes
-_ROWS_FOR_TABLES = 256  # tables are made once so many rows have been asked for in all
+_ROWS_FOR_TABLES = 512  # tables are made once so many rows have been asked for in all
 _WORK_OF_A_TILE = 1e9  # rows times nodes, about 50 milliseconds
 _WORK_FOR_THREADS = 5e6  # rows times nodes; with less, one thread is faster
 _MOST_BLOCKS = 8  # of a tile

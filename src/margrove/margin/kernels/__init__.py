@@ -10,7 +10,9 @@ gram_tiles       Gram matrices, computed tile by tile on several threads
 gram_rows        rows and tiles of a Gram matrix on demand, with a cache
 gram_matrices    the Gram matrix of a training set in float32 and float64
 expansions       kernel expansions: the sums of kernel values behind predictions
+sparse_sums      these sums for sparse rows
 signs            the signs of kernel expansions, faster than their values
+few_rows         sums for few rows with a bound of their error, for labels
 feature_maps     explicit features whose inner product is a kernel
 """
 

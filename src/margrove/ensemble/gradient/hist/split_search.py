@@ -270,11 +270,12 @@ def _search_within_bounds(table, rules, units, node, place, missing, sums, best)
 
 @kernel(inner=True)
 def _worth_of_pair(left_g, left_h, right_g, right_h, node, sign, rules, units):
-    """The worth of two children with clipped values; -1 if they violate the constraint."""
+    """The worth of two children with clipped values, which may be negative; -inf if they violate
+    the constraint."""
     left = value_of(left_g, left_h, rules, units, node.low, node.high)
     right = value_of(right_g, right_h, rules, units, node.low, node.high)
     if float(sign) * (right - left) < 0.0:
-        return -1.0
+        return -np.inf
     return _worth(left_g, left_h, left, rules, units) + _worth(
         right_g, right_h, right, rules, units
     )
