@@ -42,7 +42,7 @@ from margrove.margin.solvers.perceptron.perceptron_steps import (
     EpochRule,
     StepRule,
     StepTrace,
-    run_epochs,
+    visit_rows,
 )
 
 __all__ = [
@@ -316,7 +316,7 @@ class PerceptronProcess:
         def learn(place: int) -> None:
             block = running[place]
             left = len(self._base.rows) - int(block.epochs.counts[CURSOR])
-            run_epochs(
+            visit_rows(
                 self._view, block.buffer, block.gathered, self._base, block.visits,
                 block.some.start, block.arrays(), trace, rule, self._epoch_rule, block.epochs,
                 max(1, min(most, left)) if by_rounds else most,
