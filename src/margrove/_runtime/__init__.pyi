@@ -67,6 +67,7 @@ from .slices import Progress as Progress
 from .slices import drive as drive
 from .slices import is_checkpointed as is_checkpointed
 from .slices import is_unattended as is_unattended
+from .slices import is_watched_by_rounds as is_watched_by_rounds
 from .slices import resumed_seed as resumed_seed
 from .slices import step_capacity as step_capacity
 from .slices import unwatched as unwatched

@@ -32,6 +32,7 @@ __all__ = [
     "drive",
     "is_checkpointed",
     "is_unattended",
+    "is_watched_by_rounds",
     "resumed_seed",
     "step_capacity",
     "unwatched",
@@ -135,6 +136,7 @@ class _Watch:
 _NO_WATCH = _Watch()
 _WATCH: ContextVar[_Watch] = ContextVar("margrove_watch", default=_NO_WATCH)
 _FITTING: ContextVar[tuple[int, ...]] = ContextVar("margrove_fitting", default=())
+_BY_ROUNDS: ContextVar[bool] = ContextVar("by_rounds", default=False)
 
 
 @contextmanager
@@ -253,6 +255,11 @@ def is_unattended(estimator: Any) -> bool:
     )
 
 
+def is_watched_by_rounds() -> bool:
+    """Whether each round of the fit that runs now is to end a slice, because somebody watches."""
+    return _BY_ROUNDS.get()
+
+
 def drive(
     process: Process,
     estimator: Any,
@@ -280,6 +287,7 @@ def drive(
         )
     # A new context ends with the fit, even if an interrupt comes between two lines here.
     inside = copy_context()
+    inside.run(_BY_ROUNDS.set, not is_unattended(estimator))
     inside.run(_FITTING.set, (*_FITTING.get(), id(estimator)))
     try:
         arguments = {"X": X, "y": y, **(given or {})}

@@ -118,11 +118,17 @@ class Block:
         """An estimate of the relative gap, from the last epoch."""
         return float(self._course.figures[ESTIMATE])
 
-    def advance(self, work: float) -> float:
-        """Do about `work` multiply-adds of epochs, or until something else is due, and this."""
+    def advance(self, work: float, *, by_rounds: bool = False) -> float:
+        """Do about `work` multiply-adds of epochs, or until something else is due, and this.
+
+        `by_rounds` ends it at the end of an epoch.
+        """
         counts = self._course.counts
         before = int(counts[VISITED])
-        due = self._run_epochs(max(1, int(work / self._cost)))
+        most = max(1, int(work / self._cost))
+        if by_rounds:
+            most = max(1, min(most, self._course.n_left))
+        due = self._run_epochs(most)
         if due == FACE:
             self._speed_up()
         if due == CHECK or self.is_hard:

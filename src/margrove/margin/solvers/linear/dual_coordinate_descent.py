@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove._runtime import SLICE_SECONDS, run_tiles, single_threaded_blas
+from margrove._runtime import SLICE_SECONDS, is_watched_by_rounds, run_tiles, single_threaded_blas
 from margrove.margin.linear import LinearProblem, OneVsRest
 from margrove.margin.solvers.linear.dual_coordinate_blocks import Block, LaneBlock, SingleBlock
 from margrove.margin.solvers.linear.dual_coordinate_loops import LANES
@@ -101,12 +101,12 @@ class CoordinateDescent:
         """Run a slice of each block; a thread whose blocks are done does not wait long."""
         running = [k for k, block in enumerate(self._blocks) if not block.finished]
         done = [0.0] * len(running)
-        deadline = time.monotonic() + SLICE_SECONDS
+        deadline, by_rounds = time.monotonic() + SLICE_SECONDS, is_watched_by_rounds()
 
         def run(number: int) -> None:
             k = running[number]
             while not self._blocks[k].finished:
-                done[number] += self._blocks[k].advance(work)
+                done[number] += self._blocks[k].advance(work, by_rounds=by_rounds)
                 self._blocks[k] = _continued(self._blocks[k])
                 if len(running) == 1 or time.monotonic() > deadline:
                     return
@@ -164,7 +164,7 @@ class _MachineSequence:
     def finished(self) -> bool:
         return len(self._done) == len(self._problems)
 
-    def advance(self, work: float) -> float:
+    def advance(self, work: float, *, by_rounds: bool = False) -> float:
         k = len(self._done)
         if self._starts[k].converged.all():
             self._done.append(self._starts[k])

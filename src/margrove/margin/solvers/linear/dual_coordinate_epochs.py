@@ -69,6 +69,11 @@ class Course(NamedTuple):
             np.arange(m), np.empty(m, np.int64), np.array([m, 0, 0, 0, 0]), np.array([np.inf, tol])
         )
 
+    @property
+    def n_left(self) -> int:
+        """The rows that are left in this epoch, or those of the next one."""
+        return int(self.counts[N_ACTIVE] - max(self.counts[_CURSOR], 0))
+
     def visit_all_rows(self) -> None:
         self.active[:] = np.arange(len(self.active))
         self.counts[N_ACTIVE] = len(self.active)

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from margrove._data import kernel_rows, read_only
-from margrove._runtime import row_products, run_tiles, step_capacity
+from margrove._runtime import is_watched_by_rounds, row_products, run_tiles, step_capacity
 from margrove.exceptions import NumericalOverflowError
 from margrove.margin.solvers.perceptron.epochs import EarlyStopping, Visits
 from margrove.margin.solvers.perceptron.perceptron_steps import (
@@ -42,7 +42,7 @@ from margrove.margin.solvers.perceptron.perceptron_steps import (
     EpochRule,
     StepRule,
     StepTrace,
-    run_epochs,
+    visit_rows,
 )
 
 __all__ = [
@@ -307,7 +307,7 @@ class PerceptronProcess:
     def advance(self, work: float) -> float:
         """Some visits of each block, or fewer if something else is due after an epoch."""
         running, before = self._running(), self._n_visits()
-        most = max(1, int(work / self._work_of_a_row))
+        most, by_rounds = max(1, int(work / self._work_of_a_row)), is_watched_by_rounds()
         full, trace = self._rule, StepTrace(self._trace, self._n_traced)
         rule = StepRule(
             full.eta, full.margin, full.fit_intercept, full.l1, full.l2, full.average_from
@@ -315,9 +315,11 @@ class PerceptronProcess:
 
         def learn(place: int) -> None:
             block = running[place]
-            run_epochs(
+            left = len(self._base.rows) - int(block.epochs.counts[CURSOR])
+            visit_rows(
                 self._view, block.buffer, block.gathered, self._base, block.visits,
-                block.some.start, block.arrays(), trace, rule, self._epoch_rule, block.epochs, most,
+                block.some.start, block.arrays(), trace, rule, self._epoch_rule, block.epochs,
+                max(1, min(most, left)) if by_rounds else most,
             )  # fmt: skip
 
         run_tiles(learn, len(running), self._n_threads)

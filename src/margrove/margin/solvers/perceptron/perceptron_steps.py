@@ -18,7 +18,6 @@ __all__ = [
     "EpochRule",
     "StepRule",
     "StepTrace",
-    "run_epochs",
     "visit_rows",
 ]
 
@@ -147,7 +146,7 @@ def _rescale(W, scale):
 
 
 @kernel
-def visit_rows(X, buffer, visits, start, end, first_problem, block, steps, epoch, rule):
+def _present_rows(X, buffer, visits, start, end, first_problem, block, steps, epoch, rule):
     """Present the visits start to end to the problems of one block; returns where it stopped.
 
     Dense rows are read from buffer[0], buffer[1], ..., sparse ones from X. It stops early only if
@@ -228,7 +227,7 @@ def visit_rows(X, buffer, visits, start, end, first_problem, block, steps, epoch
 
 
 @kernel
-def run_epochs(
+def visit_rows(
     X, buffer, gathered, base, visits, first_problem, block, steps, rule, epoch_rule, epochs,
     most_visits,
 ):  # fmt: skip
@@ -246,7 +245,7 @@ def run_epochs(
         start = counts[CURSOR]
         n = min(len(visits.rows), len(order) - start, most_visits)
         _gather(X, base, order[start : start + n], visits, buffer)
-        reached = visit_rows(
+        reached = _present_rows(
             X, gathered, visits, 0, n, first_problem, block, steps, counts[EPOCH], rule
         )
         counts[CURSOR] += reached
