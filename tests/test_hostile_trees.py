@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 import margrove
 from margrove import DecisionTreeClassifier, DecisionTreeRegressor, plot, watch
 from margrove._runtime import memory as _memory
+from margrove._runtime import slices
 from margrove.datasets import load_iris
 from margrove.exceptions import (
     ConvergenceWarning,
@@ -945,14 +947,17 @@ def test_an_interrupt_at_any_line_of_growing(name, monkeypatch) -> None:
     expected = clone(old)
     lines = lines_until_interrupt(expected.fit, data, y, files=FILES)
     kept = 0
+    told = []  # not by `catch_warnings`, which threads of other tests may end
+    recorder = SimpleNamespace(warn=lambda message, category, **place: told.append(category))
     for moment in moments_of(lines):
         model = copy.copy(old)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
+        told.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(slices, "warnings", recorder)
             run = lines_until_interrupt(model.fit, data, y, files=FILES, moment=moment)
         assert len(run) == moment
         if model.arrays_ is not old.arrays_:
-            assert [w.category for w in told] == [InterruptedFitWarning]
+            assert told == [InterruptedFitWarning]
             assert is_sound(model, data)
             assert len(model.arrays_) <= len(expected.arrays_)
             kept += 1

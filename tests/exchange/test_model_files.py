@@ -22,7 +22,6 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from tests.exchange.golden_files import (
     GOLDEN,
-    architecture,
     few_rows,
     golden_answers,
     path_of,
@@ -415,24 +414,25 @@ def test_inspecting_what_is_no_model() -> None:
 # -- golden files --
 
 
-def has_kernel_machine(model: Any) -> bool:
-    """Whether the model is a kernel machine, or has one inside."""
+def has_machine(model: Any) -> bool:
+    """Whether the model is a kernel machine or a linear one, or has one inside."""
     saved_model = pickle.dumps(model)
-    return b"margrove.margin.svm" in saved_model or b"margrove.select.machines" in saved_model
+    return b"margrove.margin" in saved_model or b"margrove.select.machines" in saved_model
 
 
 @pytest.mark.parametrize("name", ZOO)
 def test_golden_files_of_all_versions_load_and_answer_as_they_did(name) -> None:
-    # In which order the values of a kernel machine are added up is no part of its file, nor how
-    # BLAS rounds kernel values, which are float32 for float32 rows.
+    # Trees, forests and boosting answer the same bits on every processor. Other models do not: the
+    # order of sums depends on the processor, and so does how BLAS rounds kernel values, which are
+    # float32 for float32 rows.
     close = {"rtol": 1e-6} if name.endswith("float32") else {"rtol": 1e-12, "atol": 1e-14}
     for version in range(1, FORMAT_VERSION + 1):
         path = path_of(name, version)
-        written_on, expected = golden_answers(path)
+        expected = golden_answers(path)
         model = load(path)
         found = dict(answers(model, few_rows(ZOO[name])))
         assert list(found) == list(expected)
-        is_exact = written_on == architecture() and not has_kernel_machine(model)
+        is_exact = not has_machine(model)
         for method, values in found.items():
             if is_exact or values.dtype.kind != "f":
                 assert in_full(values) == in_full(expected[method]), method

@@ -14,7 +14,6 @@ matrix_tiles    matrix products whose entries do not depend on how the work is d
 thread_tasks    calls of Python functions, such as fits of any estimator, on these threads
 process_tasks   tasks for other processes, on this machine or on a cluster
 slices          runs iterative learners: progress, time limits, Ctrl-C, callbacks
-process_states  checks and copies the states of processes for checkpoints
 checkpoints     fits that can be resumed in another session
 memory          how much memory is available
 estimator       the base class of estimators: parameter checks, commit of fitted attributes

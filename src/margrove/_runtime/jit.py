@@ -28,7 +28,6 @@ from numba.core import caching, config
 from numba.extending import overload
 
 import margrove
-from margrove._runtime.shipped_kernels import entry_name, kernel_source
 from margrove._runtime.source_stamps import SourceStamps
 from margrove._version import __version__
 
@@ -266,6 +265,8 @@ class _LibraryCache(caching.FunctionCache):
             return None
 
     def _load_shipped(self, sig: Any, target_context: Any) -> Any:
+        from margrove._runtime.shipped_kernels import entry_name, kernel_source
+
         kernels = kernel_source().kernels
         if kernels is None:
             return None

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.metadata
 import json
 import logging
 import os
@@ -28,7 +29,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 from llvmlite import binding
 
 import margrove
@@ -190,7 +190,7 @@ def _best_level(folder: Path, hashes: dict[str, str]) -> KernelSource:
 def _versions() -> dict[str, str]:
     """What machine code depends on, beside the sources and the processor."""
     return {
-        "Numba": numba.__version__,
+        "Numba": importlib.metadata.version("numba"),
         "Python": sys.implementation.cache_tag,
         "platform": sys.platform,
     }

@@ -1,1 +1,12 @@
 from .block import checkpoint as checkpoint
+from .process_states import MisfitError as MisfitError
+from .process_states import NotCheckpointable as NotCheckpointable
+from .process_states import array_of as array_of
+from .process_states import finite_array as finite_array
+from .process_states import numbers_of as numbers_of
+from .process_states import one_of as one_of
+from .process_states import put_back as put_back
+from .process_states import records_of as records_of
+from .process_states import table_of as table_of
+from .process_states import taken as taken
+from .process_states import whole_number as whole_number

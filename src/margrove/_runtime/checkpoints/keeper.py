@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from margrove._runtime.checkpoints.process_states import NotCheckpointable
 from margrove._runtime.checkpoints.records import KIND, NOT_SUPPORTED, description, difference
-from margrove._runtime.process_states import NotCheckpointable
 from margrove._runtime.slices import Process, using_checkpoints
 from margrove._version import __version__
 from margrove.exceptions import CheckpointError, CheckpointWarning, UnsavableModelError

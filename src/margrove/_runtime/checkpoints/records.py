@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from margrove._runtime.checkpoints.fingerprints import as_text, fingerprint
-from margrove._runtime.process_states import NotCheckpointable
+from margrove._runtime.checkpoints.process_states import NotCheckpointable
 from margrove._runtime.slices import Process
 from margrove._version import __version__
 from margrove.exceptions import CheckpointError, ModelFileError

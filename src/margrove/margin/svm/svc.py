@@ -24,6 +24,8 @@ from margrove.margin.svm.support_vector_machine import Machine, power_of_two_nea
 
 __all__ = ["SVC", "NuSVC"]
 
+_LARGE_PRICE = 1e6  # up to which no kernel value is looked at
+_LARGEST_PULL = 1e16  # of C K: 1 over the precision of float64
 _NO_MARGIN = 1e-9
 
 
@@ -198,7 +200,12 @@ class SVC(SupportVectorClassifier):
         return c_svc(signs, bounds, has_bias=self.fit_intercept)
 
     def _bounds_of(self, training: TrainingSet, weight: np.ndarray) -> np.ndarray:
-        return self._bounds(training, weight)
+        """C times the weights, up to where a margin of 1 is lost in the rounding of C K."""
+        bounds, price = self._bounds(training, weight), float(self.C)
+        if price <= _LARGE_PRICE or price == np.inf:
+            return bounds
+        largest = float(np.abs(training.kernel.diagonal(training.points)).max())
+        return np.minimum(bounds, _LARGEST_PULL / largest) if largest > 0.0 else bounds
 
     def _unscaled(self, machine: Machine, result: SolverResult) -> tuple[np.ndarray, float]:
         return result.alpha, result.rho
