@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from llvmlite import binding
 from tests.exchange.zoo import ZOO, Specimen, answers
 from threadpoolctl import threadpool_info
 
 from margrove._files import FORMAT_VERSION, read_archive, write_archive
 from margrove.exchange.model_file.files import save
 
-__all__ = ["GOLDEN", "few_rows", "golden_answers", "path_of"]
+__all__ = ["GOLDEN", "architecture", "few_rows", "golden_answers", "path_of"]
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 _FEW = 6
@@ -33,15 +34,15 @@ def few_rows(specimen: Specimen) -> Any:
 
 
 def architecture() -> str:
-    """What matrix products were computed by, for those who wonder why last bits differ."""
-    found = {str(own.get("architecture")) for own in threadpool_info()}
-    return " ".join(sorted(found - {"None"}))
+    """The processor, and what computed matrix products: others round otherwise."""
+    found = {str(own.get("architecture")) for own in threadpool_info()} - {"None"}
+    return " ".join([*sorted(found), binding.get_host_cpu_name()])
 
 
-def golden_answers(path: Path) -> dict[str, np.ndarray]:
-    """What the model answered."""
+def golden_answers(path: Path) -> tuple[str, dict[str, np.ndarray]]:
+    """The architecture (in old files without the processor), and what the model answered there."""
     _, values = read_archive(path.with_suffix(".answers"))
-    return values["answers"]
+    return values["architecture"], values["answers"]
 
 
 def main() -> None:
